@@ -1,0 +1,1 @@
+"""One node of the lab as one process: its replicas, its GPU exporter and its fault socket."""
