@@ -42,8 +42,8 @@ class Readings(Model):
     etpm: float | None = Field(default=None, description="effective output tokens per minute")
     tokens_per_second: float | None = Field(default=None, description="output tokens per second")
     success_rate: float | None = Field(default=None, description="requests ended without error, 0..1")
-    ttft_p95: float | None = Field(default=None, description="time to first token, 95th percentile, seconds")
-    tpot_p95: float | None = Field(default=None, description="time per output token, 95th percentile, seconds")
+    ttft_p95: float | None = Field(default=None, description="TTFT, 95th percentile, seconds")
+    tpot_p95: float | None = Field(default=None, description="TPOT, 95th percentile, seconds")
     running: float | None = Field(default=None, description="requests in the batches")
     queue: float | None = Field(default=None, description="requests waiting")
     kv_use: float | None = Field(default=None, description="share of the KV cache in use, 0..1")
@@ -62,6 +62,8 @@ class ReplicaCell(Model):
 
 
 class NodeCell(Model):
+    """One machine; ``ready`` and ``schedulable`` are the platform's words, ``health`` is ours."""
+
     name: str
     target: str
     ready: bool
@@ -115,7 +117,7 @@ class SourceState(Model):
 
 
 class Overview(Model):
-    """The fleet of one service at ``evaluated_at`` (the tick's own time less its lag), written at ``tick_at``."""
+    """The fleet of one service as of ``evaluated_at`` (the tick's time less its lag)."""
 
     service: str
     cluster: str
@@ -123,5 +125,5 @@ class Overview(Model):
     evaluated_at: datetime
     headline: Headline = Headline()
     zones: tuple[ZoneCell, ...] = ()
-    history: tuple[HistoryPoint, ...] = Field(default=(), description="oldest first; at most the last 15 minutes")
+    history: tuple[HistoryPoint, ...] = Field(default=(), description="oldest first, the last 15 min")
     sources: tuple[SourceState, ...] = ()
