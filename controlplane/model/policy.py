@@ -1,0 +1,41 @@
+"""The kind Policy: one per control plane, the frame that playbooks and drills may only tighten."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from controlplane.model.base import Mode, Model, Name, Quantity, Ratio
+from controlplane.model.kind import Kind
+from controlplane.model.playbook import Limits
+
+
+class Webhook(Model):
+    """Where notifications of a channel go: one HTTP POST of JSON."""
+
+    name: Name
+    url: str = Field(pattern=r"^https?://")
+
+
+class Storm(Model):
+    """When so much is bad at once, the observer is suspected and nothing new is started."""
+
+    all_zones_bad: bool = Field(True, description="refuse while every zone of a service is bad at once")
+    max_unhealthy: Ratio = Field(0.67, description="refuse while more than this share of replicas is unhealthy")
+
+
+class PolicySpec(Model):
+    mode: Mode = "auto"
+    environment: Name = Field("lab", description="drills must name it")
+    limits: Limits = Limits(max_zones=Quantity.parse(1), min_healthy=Quantity.parse("50%"))
+    protected: tuple[str, ...] = Field((), description="targets (text form) that automation never takes out")
+    storm: Storm = Storm()
+    channels: tuple[Webhook, ...] = ()
+
+
+class Policy(Kind):
+    KIND: ClassVar[str] = "Policy"
+
+    kind: Literal["Policy"] = "Policy"
+    spec: PolicySpec

@@ -1,0 +1,81 @@
+"""The kind Service: one inference deployment group and how it is seen and steered.
+
+This first shape holds what the loop on the embedded fleet needs: engine, zones, how
+traffic is shifted, how metrics are labelled. It grows with the features that read it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from controlplane.model.base import Duration, Mode, Model, Name
+from controlplane.model.kind import Kind
+from controlplane.model.target import DEFAULT_CLUSTER, Target
+
+
+class Zone(Model):
+    """An availability zone in which the service runs."""
+
+    name: Name
+    gpus_per_replica: int = Field(default=1, ge=1)
+    role: Literal["active", "standby"] = "active"
+
+
+class Traffic(Model):
+    """What steers new requests between the zones."""
+
+    via: Literal["lab", "memory"] = Field("lab", description="the embedded fleet's gateway")
+
+
+class MetricLabels(Model):
+    """What the labels are called in this service's metrics."""
+
+    service: str = "service"
+    zone: str = "zone"
+    node: str = "node"
+    replica: str = "replica"
+
+
+class Objectives(Model):
+    """What a request must meet to be effective: the bounds of eTPM."""
+
+    ttft: Duration = Field(1.0, description="time to first token", validate_default=False)
+    tpot: Duration = Field(0.05, description="time per output token after the first", validate_default=False)
+
+
+class Canary(Model):
+    """Known questions, asked past the weights so that an evacuated target can prove itself."""
+
+    every: Duration = Field(2.0, validate_default=False)
+    timeout: Duration = Field(2.0, description="an answer later than this counts as none", validate_default=False)
+    max_tokens: int = Field(8, ge=2, le=64)
+
+
+class ServiceSpec(Model):
+    engine: Literal["vllm"] = "vllm"
+    model: str = Field(description="the model's name as the engine serves it")
+    cluster: Name = DEFAULT_CLUSTER
+    zones: tuple[Zone, ...] = Field(min_length=1)
+    traffic: Traffic = Traffic()
+    metric_labels: MetricLabels = MetricLabels()
+    effective: Objectives = Objectives()
+    canary: Canary = Canary()
+    mode: Mode | None = Field(None, description="a stricter mode for this service than the policy's")
+
+
+class Service(Kind):
+    KIND: ClassVar[str] = "Service"
+
+    kind: Literal["Service"] = "Service"
+    spec: ServiceSpec
+
+    @property
+    def target(self) -> Target:
+        return Target(self.name, self.spec.cluster)
+
+    @property
+    def zones(self) -> list[str]:
+        """Names of the zones, as written: what expressions call ``service.zones``."""
+        return [zone.name for zone in self.spec.zones]

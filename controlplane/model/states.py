@@ -1,0 +1,148 @@
+"""The states of runs, steps, incidents and faults, and the moves that are allowed between them.
+
+Whatever changes a state goes through `check_move`; the diagrams in the docs are drawn
+from these tables. There is no other list of states anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from controlplane.kernel.errors import Conflict
+
+
+class RunState(StrEnum):
+    QUEUED = "queued"
+    """Waits for its turn: a concurrency group, or blast radius that another run holds."""
+    RUNNING = "running"
+    VERIFYING = "verifying"
+    UNDOING = "undoing"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+    """The steps are done and nobody can tell whether it helped. Not a success."""
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+
+
+class StepState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    """It said `Again`, or a retry is due later."""
+    SUCCEEDED = "succeeded"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class IncidentState(StrEnum):
+    PENDING = "pending"
+    """Bad, not yet for long enough."""
+    FIRING = "firing"
+    MITIGATED = "mitigated"
+    """Clients are well while the target takes no traffic."""
+    RESOLVED = "resolved"
+    UNKNOWN = "unknown"
+    """The observer lost sight of it: neither healthy nor bad."""
+
+
+class FaultState(StrEnum):
+    PLANNED = "planned"
+    ARMED = "armed"
+    """Undo and expiry are stored."""
+    INJECTING = "injecting"
+    INJECTED = "injected"
+    VERIFIED = "verified"
+    """The effect was seen at the target."""
+    RECOVERING = "recovering"
+    RECOVERED = "recovered"
+    VERIFIED_CLEAR = "verifiedClear"
+    """Seen from outside: the effect is gone."""
+    STUCK = "stuck"
+    """Could not be taken back; an operator must look."""
+
+
+S = TypeVar("S", bound=StrEnum)
+Moves = Mapping[S, frozenset[S]]
+
+
+def _moves(table: dict[S, set[S]]) -> Moves[S]:
+    return {state: frozenset(targets) for state, targets in table.items()}
+
+
+R, T, I, F = RunState, StepState, IncidentState, FaultState
+
+RUN_MOVES = _moves(
+    {
+        R.QUEUED: {R.RUNNING, R.CANCELLED, R.SUPERSEDED, R.FAILED},
+        R.RUNNING: {R.VERIFYING, R.UNDOING, R.SUCCEEDED, R.FAILED, R.CANCELLED, R.SUPERSEDED, R.INCONCLUSIVE},
+        R.VERIFYING: {R.SUCCEEDED, R.UNDOING, R.FAILED, R.INCONCLUSIVE, R.CANCELLED, R.SUPERSEDED},
+        R.UNDOING: {R.FAILED, R.CANCELLED, R.INCONCLUSIVE, R.SUPERSEDED},
+        R.SUCCEEDED: set(),
+        R.FAILED: set(),
+        R.INCONCLUSIVE: set(),
+        R.CANCELLED: set(),
+        R.SUPERSEDED: set(),
+    }
+)
+STEP_MOVES = _moves(
+    {
+        T.PENDING: {T.RUNNING, T.SKIPPED, T.CANCELLED},
+        T.RUNNING: {T.SUCCEEDED, T.FAILED, T.WAITING, T.CANCELLED, T.SKIPPED},
+        T.WAITING: {T.RUNNING, T.CANCELLED, T.FAILED},
+        T.SUCCEEDED: set(),
+        T.SKIPPED: set(),
+        T.FAILED: set(),
+        T.CANCELLED: set(),
+    }
+)
+INCIDENT_MOVES = _moves(
+    {
+        I.PENDING: {I.FIRING, I.RESOLVED, I.UNKNOWN},
+        I.FIRING: {I.MITIGATED, I.RESOLVED, I.UNKNOWN},
+        I.MITIGATED: {I.FIRING, I.RESOLVED, I.UNKNOWN},
+        I.UNKNOWN: {I.PENDING, I.FIRING, I.MITIGATED, I.RESOLVED},
+        I.RESOLVED: set(),
+    }
+)
+FAULT_MOVES = _moves(
+    {
+        F.PLANNED: {F.ARMED, F.VERIFIED_CLEAR},
+        F.ARMED: {F.INJECTING, F.RECOVERING},
+        F.INJECTING: {F.INJECTED, F.RECOVERING},
+        F.INJECTED: {F.VERIFIED, F.RECOVERING},
+        F.VERIFIED: {F.RECOVERING},
+        F.RECOVERING: {F.RECOVERED, F.STUCK},
+        F.RECOVERED: {F.VERIFIED_CLEAR, F.RECOVERING, F.STUCK},
+        F.STUCK: {F.RECOVERING},
+        F.VERIFIED_CLEAR: set(),
+    }
+)
+
+
+def is_final(state: StrEnum) -> bool:
+    """Tell whether nothing can follow ``state``."""
+    return not _table(state)[state]
+
+
+def check_move(old: S, new: S) -> S:
+    """Return ``new`` if it may follow ``old``; raise `Conflict` that says what may."""
+    allowed = _table(old)[old]
+    if new not in allowed:
+        valid = ", ".join(sorted(allowed)) or "nothing: it is final"
+        msg = f"{type(old).__name__} cannot go from {old} to {new}"
+        raise Conflict(msg, hint=f"from {old}: {valid}")
+    return new
+
+
+def _table(state: S) -> Moves[S]:
+    tables: dict[type[StrEnum], Moves[StrEnum]] = {
+        RunState: RUN_MOVES,  # type: ignore[dict-item]
+        StepState: STEP_MOVES,  # type: ignore[dict-item]
+        IncidentState: INCIDENT_MOVES,  # type: ignore[dict-item]
+        FaultState: FAULT_MOVES,  # type: ignore[dict-item]
+    }
+    return tables[type(state)]  # type: ignore[return-value]
