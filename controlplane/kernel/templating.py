@@ -32,7 +32,15 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, str) and attr in {"format", "format_map", "center", "ljust", "rjust", "zfill", "expandtabs"}:
+        if isinstance(obj, str) and attr in {
+            "format",
+            "format_map",
+            "center",
+            "ljust",
+            "rjust",
+            "zfill",
+            "expandtabs",
+        }:
             return False
         return not attr.startswith("_") and super().is_safe_attribute(obj, attr, value)
 
@@ -103,7 +111,11 @@ def templates_in(source: Any) -> list[tuple[tuple[str | int, ...], str]]:
         return [((), source)] if "{{" in source or "{%" in source else []
     found: list[tuple[tuple[str | int, ...], str]] = []
     items: Any = (
-        source.items() if isinstance(source, Mapping) else enumerate(source) if isinstance(source, list | tuple) else ()
+        source.items()
+        if isinstance(source, Mapping)
+        else enumerate(source)
+        if isinstance(source, list | tuple)
+        else ()
     )
     for key, value in items:
         found += [((key, *path), text) for path, text in templates_in(value)]
@@ -140,7 +152,13 @@ def _parse_template(source: str) -> nodes.Template:
         msg = f"{_quote(source)}: statements ({{% %}}) are not allowed"
         raise InvalidInput(msg, hint="use an expression: a if b else c, | map, | select")
     for node in tree.find_all((nodes.Name, nodes.Getattr)):
-        name = node.name if isinstance(node, nodes.Name) else node.attr if isinstance(node, nodes.Getattr) else ""
+        name = (
+            node.name
+            if isinstance(node, nodes.Name)
+            else node.attr
+            if isinstance(node, nodes.Getattr)
+            else ""
+        )
         if name.startswith("_"):
             msg = f"{_quote(source)}: names that start with an underscore are not allowed"
             raise InvalidInput(msg)

@@ -49,7 +49,9 @@ class Document:
             path = path[:-1]
         return self.positions.get(path, (self.line, 1))
 
-    def problem(self, path: Path, message: str, suggestion: str | None = None, *, key: bool = False) -> Problem:
+    def problem(
+        self, path: Path, message: str, suggestion: str | None = None, *, key: bool = False
+    ) -> Problem:
         """Describe a mistake at ``path``."""
         line, column = self.locate(path, key=key)
         return Problem(self.file, line, column, format_path(path), message, suggestion)
@@ -118,14 +120,21 @@ class _Builder:
                 self._note(where, path, "a key must be plain text")
             elif key in result:
                 first = self.document.keys[(*path, key)]
-                self._note(where, (*path, key), f"duplicate key `{key}`", f"it stands in line {first[0]} too; keep one")
+                self._note(
+                    where,
+                    (*path, key),
+                    f"duplicate key `{key}`",
+                    f"it stands in line {first[0]} too; keep one",
+                )
             else:
                 self.document.keys[(*path, key)] = where
                 result[key] = self.build(value_node, (*path, key), depth + 1)
         return result
 
     def _note(self, where: tuple[int, int], path: Path, message: str, suggestion: str | None = None) -> None:
-        self.document.problems.append(Problem(self.document.file, *where, format_path(path), message, suggestion))
+        self.document.problems.append(
+            Problem(self.document.file, *where, format_path(path), message, suggestion)
+        )
 
     def _scalar(self, node: ScalarNode, path: Path) -> Any:
         text: str = node.value

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ from controlplane.kernel.registry import Registry
 from controlplane.model.base import Model
 from controlplane.model.outcome import Outcome
 from controlplane.model.service import Service
+from controlplane.model.signals import SignalsSnapshot
 from controlplane.model.target import Target
 from controlplane.model.topology import WriteTag
 
@@ -185,51 +186,6 @@ ActionRegistry = Registry[Action[Any]]
 class SignalReader(Protocol):
     """Port: what the loop last measured. Implemented over the database; the controller writes it each tick."""
 
-    def verdict(self, signal: str) -> SignalVerdict | None:
-        """Return the last verdict on a signal (text form), or None if it is unknown to the loop."""
+    def latest(self, service: str) -> SignalsSnapshot | None:
+        """Return the last tick's snapshot, or None before the first; the caller judges its age."""
         ...
-
-    def canary(self, target: Target) -> CanaryVerdict | None:
-        """Return what the canary last said of a target (a zone is as good as its replicas)."""
-        ...
-
-    def takes_traffic(self, target: Target) -> bool | None:
-        """Tell whether new requests can reach the target; None when the loop cannot see it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SignalVerdict:
-    """One signal at one tick. ``good`` is None when there is no or too little data.
-
-    ``since``/``until`` bound the samples it was made on. ``value`` and ``objective`` are in
-    the indicator's unit; ``clients`` is the same verdict for the whole service.
-    """
-
-    signal: str
-    good: bool | None
-    value: float | None
-    objective: float
-    samples: float
-    since: datetime
-    until: datetime
-    clients_good: bool | None = None
-    clients_value: float | None = None
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CanaryVerdict:
-    """What the canary says of a target: ``good`` None means not enough probes yet.
-
-    ``good_for`` counts seconds since it was last not good, 0 when it is not good.
-    """
-
-    target: Target
-    good: bool | None
-    good_for: float
-    at: datetime
-    ttft: float | None = None
-    tpot: float | None = None
-    detail: str = ""
-    replicas: dict[str, bool | None] = field(default_factory=dict)

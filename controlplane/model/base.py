@@ -45,9 +45,15 @@ def _duration(value: Any) -> Any:
 
 class _DurationSchema:
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         del schema, handler
-        return {"type": "string", "pattern": r"^(0|(\d+(\.\d+)?(ms|s|m|h|d|w))+)$", "examples": ["30s", "1h30m"]}
+        return {
+            "type": "string",
+            "pattern": r"^(0|(\d+(\.\d+)?(ms|s|m|h|d|w))+)$",
+            "examples": ["30s", "1h30m"],
+        }
 
 
 Duration = Annotated[
@@ -92,9 +98,13 @@ class Quantity(str):
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         del schema, handler
-        return {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?%?$"}]}
+        return {
+            "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?%?$"}]
+        }
 
 
 def _ratio(value: Any) -> Any:

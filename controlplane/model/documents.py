@@ -92,7 +92,9 @@ def load_bundle(files: Iterable[tuple[str, str]]) -> Bundle:
 def _shape(document: Document) -> tuple[Kind | None, list[Problem]]:
     data = document.data
     if not isinstance(data, dict):
-        return None, [document.problem((), "a document must be a mapping with apiVersion, kind, metadata and spec")]
+        return None, [
+            document.problem((), "a document must be a mapping with apiVersion, kind, metadata and spec")
+        ]
     kind = data.get("kind")
     if kind not in KINDS:
         message = f"unknown kind `{kind}`" if kind is not None else "`kind` is missing"
@@ -114,7 +116,9 @@ def _explain(document: Document, error: ValidationError, kind: type[Kind]) -> It
                 name = str(path[-1])
                 siblings = _known_keys(kind, document, path[:-1])
                 match_name = nearest(name, siblings)
-                hint = f"did you mean `{match_name}`?" if match_name else f"valid: {', '.join(sorted(siblings))}"
+                hint = (
+                    f"did you mean `{match_name}`?" if match_name else f"valid: {', '.join(sorted(siblings))}"
+                )
                 yield document.problem(path, f"unknown key `{name}`", hint, key=True)
             case "missing":
                 yield document.problem(path[:-1], f"`{path[-1]}` is missing")

@@ -20,7 +20,9 @@ class Preconditions(Model):
 
     no_open_incident: bool = True
     no_other_drill: bool = True
-    steady_for: Duration = Field(15.0, description="how long the steady state must have held", validate_default=False)
+    steady_for: Duration = Field(
+        15.0, description="how long the steady state must have held", validate_default=False
+    )
     timeout: Duration = Field(60.0, description="how long to wait for all that", validate_default=False)
 
 
@@ -86,7 +88,9 @@ class FaultSpec(Model):
 class Recovery(Model):
     """What the control plane must do about it."""
 
-    playbook: Name | None = Field(None, description="the playbook that is expected to fire; reported, never enough")
+    playbook: Name | None = Field(
+        None, description="the playbook that is expected to fire; reported, never enough"
+    )
     within: Duration = Field(description="from injection to mitigation, judged on the yield")
     detect_within: Duration | None = None
     restored_within: Duration = Field(

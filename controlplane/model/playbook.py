@@ -56,7 +56,9 @@ class ManualTrigger(Model):
     type: Literal["manual"]
 
 
-Trigger = Annotated[SloTrigger | ThresholdTrigger | IncidentTrigger | ManualTrigger, Field(discriminator="type")]
+Trigger = Annotated[
+    SloTrigger | ThresholdTrigger | IncidentTrigger | ManualTrigger, Field(discriminator="type")
+]
 
 
 class Input(Model):

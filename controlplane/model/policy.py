@@ -22,7 +22,9 @@ class Storm(Model):
     """When so much is bad at once, the observer is suspected and nothing new is started."""
 
     all_zones_bad: bool = Field(True, description="refuse while every zone of a service is bad at once")
-    max_unhealthy: Ratio = Field(0.67, description="refuse while more than this share of replicas is unhealthy")
+    max_unhealthy: Ratio = Field(
+        0.67, description="refuse while more than this share of replicas is unhealthy"
+    )
 
 
 class PolicySpec(Model):

@@ -49,7 +49,9 @@ class Canary(Model):
     """Known questions, asked past the weights so that an evacuated target can prove itself."""
 
     every: Duration = Field(2.0, validate_default=False)
-    timeout: Duration = Field(2.0, description="an answer later than this counts as none", validate_default=False)
+    timeout: Duration = Field(
+        2.0, description="an answer later than this counts as none", validate_default=False
+    )
     max_tokens: int = Field(8, ge=2, le=64)
 
 

@@ -39,7 +39,9 @@ class FastTier(Model):
 class NoData(Model):
     """What silence means. It never means healthy."""
 
-    alert_after: Duration | None = Field(None, description="an absence longer than this is an incident of its own")
+    alert_after: Duration | None = Field(
+        None, description="an absence longer than this is an incident of its own"
+    )
 
 
 WORKBOOK_PAIRS = (
@@ -61,7 +63,13 @@ def workbook_tiers(window: float) -> tuple[Tier, ...]:
     share = window / (30 * 86400.0)
     return tuple(
         Tier.model_validate(
-            {"name": name, "severity": severity, "factor": round(factor * share, 6), "long": long, "short": short}
+            {
+                "name": name,
+                "severity": severity,
+                "factor": round(factor * share, 6),
+                "long": long,
+                "short": short,
+            }
         )
         for name, severity, factor, long, short in WORKBOOK_PAIRS
     )
@@ -74,7 +82,9 @@ class SloSpec(Model):
     target: Ratio = Field(description='the good share that is promised, "99.9%" or 0.999')
     window: Window = Window()
     by: tuple[Level, ...] = Field(("service", "zone"), description="levels at which it is judged")
-    tiers: tuple[Tier, ...] | None = Field(None, description="burn-rate tiers; the SRE workbook's when left out")
+    tiers: tuple[Tier, ...] | None = Field(
+        None, description="burn-rate tiers; the SRE workbook's when left out"
+    )
     fast: FastTier | None = None
     no_data: NoData = NoData()
     min_events: float = Field(10, ge=0, description="fewer events in a window than this are no verdict")

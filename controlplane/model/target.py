@@ -40,7 +40,9 @@ class Target:
         parts = text.split("/")
         if not 1 <= len(parts) <= len(LEVELS) + 1 or not all(parts):
             msg = f"{text!r} is not a target"
-            raise InvalidInput(msg, hint="write service/cluster/zone/node/replica, from the left, as far as you need")
+            raise InvalidInput(
+                msg, hint="write service/cluster/zone/node/replica, from the left, as far as you need"
+            )
         return cls(*parts)
 
     @property
@@ -68,7 +70,9 @@ class Target:
 
     def contains(self, other: Target) -> bool:
         """Tell whether ``other`` is this target or a part of it."""
-        return all(mine is None or mine == theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
+        return all(
+            mine is None or mine == theirs for mine, theirs in zip(self.parts, other.parts, strict=True)
+        )
 
     def overlaps(self, other: Target) -> bool:
         """Tell whether either contains the other."""

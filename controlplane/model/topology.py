@@ -93,7 +93,9 @@ class Topology(Model):
         service = Target(self.service, self.cluster)
         zones = [Target(self.service, self.cluster, zone.name) for zone in self.zones]
         nodes = [
-            Target(self.service, self.cluster, zone.name, node.name) for zone in self.zones for node in zone.nodes
+            Target(self.service, self.cluster, zone.name, node.name)
+            for zone in self.zones
+            for node in zone.nodes
         ]
         return [service, *zones, *nodes, *(target for target, _ in self.replicas())]
 

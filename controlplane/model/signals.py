@@ -1,0 +1,57 @@
+"""What the loop measured at its last tick: the one source of verdicts for runs, guards and people.
+
+The controller writes it each tick as the snapshot ``signals``; `SignalReader` is read from
+it. A verdict carries the bounds of its samples, so that a verification can insist on
+samples later than its last effect. It refuses to say healthy for what it cannot see.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from controlplane.model.base import Model
+
+SIGNALS = "signals"
+"""The name of the snapshot that holds a `SignalsSnapshot`."""
+
+SourceHealth = Literal["fresh", "stale", "lost"]
+
+
+class SignalState(Model):
+    """One signal at one tick; ``good`` None when there is no or too little data."""
+
+    good: bool | None
+    value: float | None = None
+    objective: float
+    samples: float = 0
+    since: datetime
+    until: datetime
+    clients_good: bool | None = Field(None, description="the same verdict for the whole service")
+    clients_value: float | None = None
+    detail: str = ""
+
+
+class CanaryState(Model):
+    """What known questions, asked past the weights, say of one target."""
+
+    good: bool | None
+    good_for: float = Field(0.0, description="seconds since it was last not good")
+    at: datetime
+    ttft: float | None = None
+    tpot: float | None = None
+    detail: str = ""
+    replicas: dict[str, bool | None] = Field(default_factory=dict)
+
+
+class SignalsSnapshot(Model):
+    """Everything of one tick, keyed by the text forms of signals and targets."""
+
+    at: datetime = Field(description="the tick's time")
+    evaluated_at: datetime = Field(description="the time the samples were read for")
+    sources: dict[str, SourceHealth] = Field(default_factory=dict)
+    signals: dict[str, SignalState] = Field(default_factory=dict)
+    canaries: dict[str, CanaryState] = Field(default_factory=dict)
+    takes_traffic: dict[str, bool | None] = Field(default_factory=dict)
