@@ -137,3 +137,4 @@ class WriteRecord(Model):
     after: Any = None
     version: str
     by: WriteTag | None = None
+    outcome: Literal["applied", "ambiguous"] = "applied"  # ambiguous: accepted, but not seen in force in time
