@@ -1,0 +1,1 @@
+"""What several kinds of test share; no test lives here."""
