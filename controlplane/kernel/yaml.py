@@ -102,14 +102,14 @@ class _Builder:
     def build(self, node: Node, path: Path, depth: int) -> Any:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
-            msg = f"the document nests deeper than {MAX_DEPTH} or holds over {MAX_NODES} values (aliases counted)"
+            msg = f"it nests deeper than {MAX_DEPTH} or holds over {MAX_NODES} values (aliases counted)"
             raise _TooLarge(msg)
         self.document.positions[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
         if isinstance(node, MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
             return [self.build(item, (*path, index), depth + 1) for index, item in enumerate(node.value)]
-        return self._scalar(node, path)
+        return self._scalar(node.value, str(node.tag), path)
 
     def _mapping(self, node: MappingNode, path: Path, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -124,7 +124,7 @@ class _Builder:
                     where,
                     (*path, key),
                     f"duplicate key `{key}`",
-                    f"it stands in line {first[0]} too; keep one",
+                    f"see line {first[0]}; keep one",
                 )
             else:
                 self.document.keys[(*path, key)] = where
@@ -136,9 +136,8 @@ class _Builder:
             Problem(self.document.file, *where, format_path(path), message, suggestion)
         )
 
-    def _scalar(self, node: ScalarNode, path: Path) -> Any:
-        text: str = node.value
-        match str(node.tag).removeprefix(_TAG):
+    def _scalar(self, text: str, tag: str, path: Path) -> Any:
+        match tag.removeprefix(_TAG):
             case "null":
                 return None
             case "bool":
@@ -153,7 +152,7 @@ class _Builder:
                 self._note(self.document.positions[path], path, f"the tag `{other}` is not allowed")
                 return text
 
-    def _number(self, kind: type[int] | type[float], text: str, path: Path) -> Any:
+    def _number(self, kind: type[int | float], text: str, path: Path) -> Any:
         plain = text.replace("_", "")
         try:
             if kind is float:

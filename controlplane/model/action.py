@@ -77,7 +77,7 @@ class UndoStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndoRecord:
-    """What a step did to one field: ``before`` is written once, ``intended`` before each write, ``applied`` after."""
+    """What a step did to one field: ``before`` written once, ``intended`` before each write, ``applied`` after."""
 
     run: str
     step: str
@@ -184,7 +184,7 @@ ActionRegistry = Registry[Action[Any]]
 
 
 class SignalReader(Protocol):
-    """Port: what the loop last measured. Implemented over the database; the controller writes it each tick."""
+    """Port: what the loop last measured. The controller writes it each tick; the database holds it."""
 
     def latest(self, service: str) -> SignalsSnapshot | None:
         """Return the last tick's snapshot, or None before the first; the caller judges its age."""

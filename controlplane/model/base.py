@@ -85,7 +85,7 @@ class Quantity(str):
             return cls(value)
         if isinstance(value, str) and re.fullmatch(r"\d+", value):
             return cls(value)
-        if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?%", value) and float(value[:-1]) <= 100:  # noqa: PLR2004
+        if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?%", value) and float(value[:-1]) <= 100:
             return cls(value)
         msg = f'{value!r} is not a quantity: write a count such as 2, or a per cent such as "20%"'
         raise ValueError(msg)

@@ -25,6 +25,9 @@ from controlplane.model.policy import Policy
 from controlplane.model.service import Service
 from controlplane.model.slo import Slo
 
+_TAG_KEY = "type"
+"""The key that tells the members of every union of the kinds apart."""
+
 KINDS: dict[str, type[Kind]] = {kind.KIND: kind for kind in (Service, Slo, Playbook, Policy, Drill)}
 
 
@@ -109,8 +112,13 @@ def _shape(document: Document) -> tuple[Kind | None, list[Problem]]:
 
 
 def _explain(document: Document, error: ValidationError, kind: type[Kind]) -> Iterator[Problem]:
-    for detail in error.errors(include_url=False):
-        path = _yaml_path(document, detail["loc"])
+    details = error.errors(include_url=False)
+    locs = [detail["loc"] for detail in details]
+    for detail in details:
+        loc = detail["loc"]
+        if detail["type"] == "too_short" and any(other[: len(loc)] == loc and other != loc for other in locs):
+            continue  # The items are there, and wrong: that is reported.
+        path = _yaml_path(document, loc)
         match detail["type"]:
             case "extra_forbidden":
                 name = str(path[-1])
@@ -137,9 +145,11 @@ def _yaml_path(document: Document, loc: tuple[int | str, ...]) -> Path:
     path: Path = ()
     value: Any = document.data
     for index, part in enumerate(loc):
+        if isinstance(value, dict) and index + 1 < len(loc) and value.get(_TAG_KEY) == part:
+            continue  # The tag of a union; a key of the same name would come after it.
         if isinstance(value, dict) and part in value:
             path, value = (*path, part), value[part]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):  # noqa: SIM114 - for the types
             path, value = (*path, part), value[part]
         elif index == len(loc) - 1 and isinstance(value, dict):
             path = (*path, part)
@@ -152,7 +162,7 @@ def _known_keys(kind: type[Kind], document: Document, path: Path) -> list[str]:
     options = [schema]
     value: Any = document.data
     for part in path:
-        value = value[part]
+        value = value[part]  # type: ignore[index]  # the path was found in this very data
         options = [child for option in options for child in _children(_resolve(schema, option), part)]
         options = [final for option in options for final in _branches(schema, option, value)]
     return sorted({name for option in options for name in _resolve(schema, option).get("properties", {})})

@@ -22,7 +22,7 @@ class Kind(Model):
 
     KIND: ClassVar[str]
 
-    api_version: Literal["fleetward.dev/v1"] = API_VERSION
+    api_version: Literal["fleetward.dev/v1"] = "fleetward.dev/v1"
     kind: str
     metadata: Metadata
     spec: Any

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from controlplane.model.base import Duration, Level, Mode, Model, Name, Quantity
 from controlplane.model.kind import Kind
@@ -136,6 +136,16 @@ class QueryCheck(Model):
     no_data: Literal["inconclusive", "fail"] = "inconclusive"
 
 
+def _check_kind(value: Any) -> str:
+    keys = value if isinstance(value, dict) else value.model_fields_set
+    return "query" if "query" in keys else "signal"
+
+
+Check = Annotated[
+    Annotated[SignalCheck, Tag("signal")] | Annotated[QueryCheck, Tag("query")], Discriminator(_check_kind)
+]
+
+
 class Escalation(Model):
     notify: str | None = None
 
@@ -155,7 +165,7 @@ class PlaybookSpec(Model):
     concurrency: Concurrency | None = None
     limits: Limits = Limits()
     steps: tuple[Step, ...] = Field(min_length=1, max_length=100)
-    verify: tuple[SignalCheck | QueryCheck, ...] = ()
+    verify: tuple[Check, ...] = ()
     on_failure: OnFailure = OnFailure()
 
     @model_validator(mode="after")

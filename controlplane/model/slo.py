@@ -91,19 +91,26 @@ class SloSpec(Model):
 
     @property
     def burn_tiers(self) -> tuple[Tier, ...]:
-        return workbook_tiers(self.window.rolling) if self.tiers is None else self.tiers
+        """The tiers that are judged: as written, or the workbook's as far as the target lets them fire."""
+        if self.tiers is not None:
+            return self.tiers
+        return tuple(
+            tier
+            for tier in workbook_tiers(self.window.rolling)
+            if tier.factor * (1 - self.target) <= 1 + 1e-9
+        )
 
     @model_validator(mode="after")
     def _is_reachable(self) -> Self:
         if self.target >= 1:
-            msg = "a target of 100 % leaves no error budget: nothing could ever burn it; write for example 99.9%"
+            msg = "a target of 100 % leaves no error budget to burn; write for example 99.9%"
             raise ValueError(msg)
         ceiling = 1 / (1 - self.target)
-        for tier in self.burn_tiers:
+        for tier in self.tiers or ():
             if tier.factor > ceiling * (1 + 1e-9):
                 msg = (
-                    f"tier `{tier.name}` can never fire: with a target of {self.target:.6g} the budget burns at most "
-                    f"{ceiling:.4g} times too fast, and the tier asks for {tier.factor:.4g}"
+                    f"tier `{tier.name}` can never fire: with a target of {self.target:.6g} the budget burns at "
+                    f"most {ceiling:.4g} times too fast, and the tier asks for {tier.factor:.4g}"
                 )
                 raise ValueError(msg)
             if tier.short >= tier.long:

@@ -73,7 +73,8 @@ def _moves(table: dict[S, set[S]]) -> Moves[S]:
     return {state: frozenset(targets) for state, targets in table.items()}
 
 
-R, T, I, F = RunState, StepState, IncidentState, FaultState
+R, T, F = RunState, StepState, FaultState
+_I = IncidentState
 
 RUN_MOVES = _moves(
     {
@@ -101,11 +102,11 @@ STEP_MOVES = _moves(
 )
 INCIDENT_MOVES = _moves(
     {
-        I.PENDING: {I.FIRING, I.RESOLVED, I.UNKNOWN},
-        I.FIRING: {I.MITIGATED, I.RESOLVED, I.UNKNOWN},
-        I.MITIGATED: {I.FIRING, I.RESOLVED, I.UNKNOWN},
-        I.UNKNOWN: {I.PENDING, I.FIRING, I.MITIGATED, I.RESOLVED},
-        I.RESOLVED: set(),
+        _I.PENDING: {_I.FIRING, _I.RESOLVED, _I.UNKNOWN},
+        _I.FIRING: {_I.MITIGATED, _I.RESOLVED, _I.UNKNOWN},
+        _I.MITIGATED: {_I.FIRING, _I.RESOLVED, _I.UNKNOWN},
+        _I.UNKNOWN: {_I.PENDING, _I.FIRING, _I.MITIGATED, _I.RESOLVED},
+        _I.RESOLVED: set(),
     }
 )
 FAULT_MOVES = _moves(

@@ -7,7 +7,7 @@ incident, the key of throttles, and what a verification looks up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import Level
@@ -60,8 +60,7 @@ class Target:
 
     def at(self, level: Level) -> Target:
         """Return the part of this target at a wider (or the same) level."""
-        index = LEVELS.index(level)
-        return replace(self, **dict.fromkeys(LEVELS[index + 1 :]))
+        return Target(self.service, self.cluster, *self.parts[2 : LEVELS.index(level) + 2])
 
     def parent(self) -> Target | None:
         """Return the next wider target; None for the service itself."""
