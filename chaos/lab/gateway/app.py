@@ -1,0 +1,135 @@
+"""The control API over HTTP, on loopback: topology, weights, restarts, the write log, metrics.
+
+Errors are JSON ``{"code", "message", ...}`` with the status of the kernel's error tree; a 409
+tells what stands in the way (``current``, ``highest``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import aiohttp
+from aiohttp import web
+from pydantic import Field, ValidationError
+
+from chaos.lab.gateway import kube
+from chaos.lab.gateway.envoy import EnvoyAdmin
+from chaos.lab.gateway.fleet import Fleet
+from chaos.lab.gateway.writelog import FencedWrite, WriteLog
+from chaos.lab.gateway.writer import StaleWrite, Writer
+from chaos.lab.layout import Layout
+from chaos.lab.processes import ProcessTable
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import FleetwardError, InvalidInput
+from controlplane.model.base import Model
+from controlplane.model.topology import WriteTag
+
+Body = TypeVar("Body", bound=Model)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class WeightsBody(Model):
+    """Body of ``PUT /v1/weights``."""
+
+    weights: dict[str, int]
+    expected_version: str | None = None
+    by: WriteTag | None = None
+
+
+class RestartBody(Model):
+    """Body of ``POST /v1/replicas/{name}/restart``."""
+
+    expected_uid: str | None = None
+    reason: str = Field(default="", max_length=500)
+    by: WriteTag | None = None
+
+
+class Api:
+    """The routes' handlers."""
+
+    def __init__(self, layout: Layout, log: WriteLog, clock: Clock) -> None:
+        self._layout = layout
+        self._log = log
+        self._clock = clock
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[_errors], client_max_size=64 * 1024)
+        app.cleanup_ctx.append(self._running)
+        app.add_routes(
+            [
+                web.get("/v1/topology", self._topology),
+                web.get("/v1/weights", self._weights),
+                web.put("/v1/weights", self._set_weights),
+                web.post("/v1/replicas/{name}/restart", self._restart),
+                web.get("/v1/writes", self._writes),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        return app
+
+    async def _running(self, app: web.Application) -> AsyncIterator[None]:
+        """Everything that needs the event loop, from start to end of the process."""
+        self._session = aiohttp.ClientSession()
+        self._fleet = Fleet(self._layout, ProcessTable(self._layout.state_dir), self._clock)
+        self._admin = EnvoyAdmin(self._session, self._layout)
+        self._writer = Writer(self._layout, self._log, self._fleet, self._admin, self._clock)
+        self._collector = kube.FleetCollector(self._layout, self._fleet)
+        await self._writer.recover()
+        watch = asyncio.create_task(self._fleet.watch())
+        yield
+        watch.cancel()
+        with suppress(asyncio.CancelledError):
+            await watch
+        await self._fleet.close()
+        await self._session.close()
+
+    async def _topology(self, request: web.Request) -> web.Response:
+        return web.json_response(text=self._fleet.topology().model_dump_json(by_alias=True))
+
+    async def _weights(self, request: web.Request) -> web.Response:
+        weights = await self._admin.weights()
+        return web.json_response(weights.model_dump(by_alias=True))
+
+    async def _set_weights(self, request: web.Request) -> web.Response:
+        body = await _body(request, WeightsBody)
+        weights = await self._writer.set_weights(body.weights, body.expected_version, body.by)
+        return web.json_response(weights.model_dump(by_alias=True))
+
+    async def _restart(self, request: web.Request) -> web.Response:
+        body = await _body(request, RestartBody)
+        uid = await self._writer.restart(request.match_info["name"], body.expected_uid, body.reason, body.by)
+        return web.json_response({"uid": uid}, status=202)
+
+    async def _writes(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "0")
+        if not after.isdecimal():
+            raise InvalidInput("after is a sequence number")
+        records = [record.model_dump(mode="json", by_alias=True) for record in self._log.after(int(after))]
+        return web.json_response({"writes": records})
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        return web.Response(body=kube.exposition(self._collector), headers=headers)
+
+
+async def _body(request: web.Request, model: type[Body]) -> Body:
+    try:
+        return model.model_validate_json(await request.read())
+    except ValidationError as error:
+        raise InvalidInput(str(error)) from error
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except FleetwardError as error:
+        document: dict[str, Any] = {"code": error.code, "message": str(error)}
+        if isinstance(error, StaleWrite):
+            document["current"] = error.current
+        if isinstance(error, FencedWrite):
+            document["highest"] = error.highest
+        return web.json_response(document, status=error.status)

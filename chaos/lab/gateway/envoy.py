@@ -1,0 +1,239 @@
+"""Envoy's configuration, and what Envoy says it has in force.
+
+Clusters (one per zone, its replicas as endpoints) stand in the bootstrap file, because ports
+never change while a lab lives. Weights change, so the routes are a file of their own that Envoy
+watches: it is replaced by one rename, and Envoy takes it without a restart or a lost request.
+
+Kept like what Envoy Gateway emits for weighted ``backendRefs``: LEAST_REQUEST, two retries on
+another host before the first byte, outlier detection on five 5xx in a row. Unlike it: no panic
+threshold, health checks each second, limits raised until they do not bite. The zone is written
+into the weighted cluster's entry, so that Envoy's own answers ("no healthy upstream") name it too.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from chaos.lab.layout import Layout
+from chaos.lab.node.config import NodeConfig
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.topology import Weights
+
+ZONE_HEADER = "x-fleetward-zone"
+_TYPE = "type.googleapis.com/envoy"
+_UNLIMITED = 100_000  # connections and requests: more than a laptop has file descriptors
+_STREAM_IDLE = "300s"  # a stream without a byte for this long is dead; Envoy's own default
+
+_STATS = (
+    r"cluster\..*\.upstream_rq_([1-5]xx|[1-5]\d\d|completed|total|active|time|timeout|rx_reset|pending_active)",
+    r"cluster\..*\.upstream_rq_(retry|retry_success|retry_limit_exceeded|pending_failure_eject)",
+    r"cluster\..*\.upstream_cx_(active|total|connect_fail|connect_timeout)",
+    r"cluster\..*\.membership_(healthy|total|degraded|excluded)",
+    r"cluster\..*\.outlier_detection\.(ejections_active|ejections_enforced_total)",
+    r"cluster\..*\.health_check\.(attempt|success|failure|healthy)",
+    r"http\.openai\.downstream_(rq_([1-5]xx|completed|total|active|time)|cx_active)",
+    r"http\.openai\.rds\..*\.(update_success|update_rejected)",
+    r"server\.(live|uptime)",
+)
+
+
+def cluster_name(service: str, zone: str) -> str:
+    """The name of a zone's cluster: what ``envoy_cluster_name`` says in the metrics."""
+    return f"{service}-{zone}"
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bootstrap_path(layout: Layout) -> Path:
+    """The file Envoy is started with."""
+    return layout.state_dir / "gateway" / "envoy.json"
+
+
+def routes_path(layout: Layout) -> Path:
+    """The routes' file; alone in its folder, since Envoy reads it again on any rename in there."""
+    return layout.state_dir / "gateway" / "xds" / "routes.json"
+
+
+def write_bootstrap(layout: Layout) -> None:
+    """Write the file Envoy is started with; Envoy reads it once."""
+    path = bootstrap_path(layout)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(json.dumps(bootstrap(layout), indent=1))
+
+
+def write_routes(layout: Layout, weights: Weights) -> None:
+    """Put routes in force: Envoy notices the rename. The draft lies outside the watched folder."""
+    path = routes_path(layout)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.parent.parent / "routes.json.new"
+    draft.write_text(json.dumps(routes(layout, weights), indent=1))
+    draft.replace(path)
+
+
+# ── documents ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def routes(layout: Layout, weights: Weights) -> dict[str, Any]:
+    """The RDS response: one route, its clusters weighted; the version is the weights' own."""
+    service = layout.settings.service
+    clusters = [
+        {
+            "name": cluster_name(service, zone),
+            "weight": weights.weights[zone],
+            "response_headers_to_add": [
+                {"header": {"key": ZONE_HEADER, "value": zone}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
+            ],
+        }
+        for zone in layout.zones
+    ]
+    action = {
+        "weighted_clusters": {"clusters": clusters},
+        "timeout": "0s",
+        "idle_timeout": _STREAM_IDLE,
+        "retry_policy": {
+            "retry_on": "connect-failure,refused-stream,reset,retriable-status-codes",
+            "retriable_status_codes": [503],
+            "num_retries": 2,
+            "retry_host_predicate": [
+                {
+                    "name": "envoy.retry_host_predicates.previous_hosts",
+                    "typed_config": {
+                        "@type": f"{_TYPE}.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"
+                    },
+                }
+            ],
+            "host_selection_retry_max_attempts": 5,
+        },
+    }
+    table = {
+        "@type": f"{_TYPE}.config.route.v3.RouteConfiguration",
+        "name": service,
+        "virtual_hosts": [
+            {"name": service, "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": action}]}
+        ],
+    }
+    return {"version_info": weights.version, "resources": [table]}
+
+
+def bootstrap(layout: Layout) -> dict[str, Any]:
+    """Envoy's start-up document: admin, one listener, one cluster per zone, few statistics."""
+    service = layout.settings.service
+    return {
+        "node": {"id": f"{service}-gateway", "cluster": layout.settings.cluster},
+        "admin": {"address": _address(layout.admin_port)},
+        "stats_flush_interval": "2s",  # histograms move when flushed: as often as they are scraped
+        "stats_config": {
+            "stats_matcher": {
+                "inclusion_list": {"patterns": [{"safe_regex": {"regex": pattern}} for pattern in _STATS]}
+            }
+        },
+        "static_resources": {
+            "listeners": [_listener(layout)],
+            "clusters": [_cluster(service, zone, layout.nodes_of(zone)) for zone in layout.zones],
+        },
+    }
+
+
+def _address(port: int) -> dict[str, Any]:
+    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+
+def _listener(layout: Layout) -> dict[str, Any]:
+    path = routes_path(layout)
+    manager = {
+        "@type": f"{_TYPE}.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "openai",
+        "stream_idle_timeout": _STREAM_IDLE,
+        "rds": {
+            "route_config_name": layout.settings.service,
+            "config_source": {
+                "resource_api_version": "V3",
+                "path_config_source": {"path": str(path), "watched_directory": {"path": str(path.parent)}},
+            },
+        },
+        "http_filters": [
+            {
+                "name": "envoy.filters.http.router",
+                "typed_config": {"@type": f"{_TYPE}.extensions.filters.http.router.v3.Router"},
+            }
+        ],
+    }
+    return {
+        "name": "openai",
+        "address": _address(layout.gateway_port),
+        # A second process on this port must fail loudly, not share its connections.
+        "enable_reuse_port": False,
+        "filter_chains": [
+            {
+                "filters": [
+                    {"name": "envoy.filters.network.http_connection_manager", "typed_config": manager},
+                ]
+            }
+        ],
+    }
+
+
+def _cluster(service: str, zone: str, nodes: tuple[NodeConfig, ...]) -> dict[str, Any]:
+    name = cluster_name(service, zone)
+    endpoints = [
+        {"endpoint": {"address": _address(replica.port)}} for node in nodes for replica in node.replicas
+    ]
+    limits = ("max_connections", "max_pending_requests", "max_requests", "max_retries")
+    return {
+        "name": name,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "lb_policy": "LEAST_REQUEST",
+        "common_lb_config": {"healthy_panic_threshold": {"value": 0}},
+        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": endpoints}]},
+        "circuit_breakers": {"thresholds": [dict.fromkeys(limits, _UNLIMITED)]},
+        "health_checks": [
+            {
+                "timeout": "1s",
+                "interval": "1s",
+                "no_traffic_interval": "1s",
+                "unhealthy_threshold": 2,
+                "healthy_threshold": 1,
+                "http_health_check": {"path": "/health"},
+            }
+        ],
+        "outlier_detection": {
+            "consecutive_5xx": 5,
+            "interval": "3s",
+            "base_ejection_time": "30s",
+            "max_ejection_percent": 50,
+        },
+    }
+
+
+# ── what is in force ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class EnvoyAdmin:
+    """Reads Envoy's admin endpoint. It changes nothing there."""
+
+    def __init__(self, session: aiohttp.ClientSession, layout: Layout) -> None:
+        self._session = session
+        self._service = layout.settings.service
+        self._url = f"{layout.url(layout.admin_port)}/config_dump?resource=dynamic_route_configs"
+
+    async def weights(self, timeout: float = 1.0) -> Weights:
+        """The weights Envoy has in force, with their version. Raises Unavailable if it does not say."""
+        try:
+            async with self._session.get(self._url, timeout=aiohttp.ClientTimeout(timeout)) as response:
+                response.raise_for_status()
+                document = await response.json(content_type=None)
+            config = document["configs"][0]
+            route = config["route_config"]["virtual_hosts"][0]["routes"][0]["route"]
+        except (aiohttp.ClientError, TimeoutError, LookupError) as error:
+            raise Unavailable(f"Envoy does not say which routes it has: {error!r}") from error
+        shares = {
+            entry["name"].removeprefix(f"{self._service}-"): int(entry["weight"])
+            for entry in route["weighted_clusters"]["clusters"]
+        }
+        return Weights(version=config["version_info"], weights=shares)

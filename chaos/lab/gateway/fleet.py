@@ -1,0 +1,239 @@
+"""What stands where: asks each node for its replicas about every second, as a kubelet would report.
+
+A node that does not answer twice in a row is not ready, and neither are its replicas; their last
+uids stay known, as they do in a cluster whose node is lost. It reads the nodes' status and asks
+for restarts. It never touches their faults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from chaos.lab.layout import Layout
+from chaos.lab.node.config import NodeConfig, ReplicaConfig
+from chaos.lab.processes import ProcessTable
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import Ambiguous, NotFound, Unavailable
+from controlplane.model.target import Target
+from controlplane.model.topology import (
+    GpuView,
+    NodeView,
+    Owner,
+    ReplicaState,
+    ReplicaView,
+    Topology,
+    ZoneView,
+)
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+GPU_MODEL = "NVIDIA H100 80GB HBM3"
+POLL_INTERVAL = 1.0  # seconds
+_POLL_TIMEOUT = 0.9  # seconds: a poll ends before the next begins
+_MISSES = 2  # polls without an answer until a node counts as lost
+_RESTART_TIMEOUT = 3.0  # seconds: within what a platform's caller waits
+
+
+class _ReplicaStatus(BaseModel):
+    name: str
+    uid: str
+    state: ReplicaState
+
+
+class _NodeStatus(BaseModel):
+    replicas: tuple[_ReplicaStatus, ...]
+
+
+@dataclass
+class ReplicaSeen:
+    """A replica as last seen; ``since`` is when this uid was first seen, ``restarts`` counts its changes."""
+
+    config: ReplicaConfig
+    uid: str = ""
+    state: ReplicaState = "unknown"
+    since: datetime | None = None
+    restarts: int = 0
+
+
+@dataclass
+class NodeSeen:
+    """A node as last seen; ``misses`` counts polls in a row without an answer."""
+
+    config: NodeConfig
+    session: aiohttp.ClientSession
+    replicas: dict[str, ReplicaSeen]
+    uid: str = ""
+    misses: int = _MISSES
+
+    @property
+    def ready(self) -> bool:
+        return self.misses < _MISSES
+
+    def is_ready(self, replica: ReplicaSeen) -> bool:
+        return self.ready and replica.state == "ready"
+
+
+class Fleet:
+    """The nodes and replicas of one lab."""
+
+    def __init__(self, layout: Layout, table: ProcessTable, clock: Clock) -> None:
+        self._layout = layout
+        self._table = table
+        self._clock = clock
+        self._observed_at = clock.now()
+        self.nodes: dict[str, NodeSeen] = {
+            config.node: NodeSeen(
+                config,
+                aiohttp.ClientSession(connector=aiohttp.UnixConnector(path=str(config.socket), limit=4)),
+                {replica.name: ReplicaSeen(replica) for replica in config.replicas},
+            )
+            for config in layout.nodes
+        }
+
+    async def close(self) -> None:
+        for node in self.nodes.values():
+            await node.session.close()
+
+    async def watch(self) -> None:
+        """Poll all nodes for ever."""
+        while True:
+            started = self._clock.monotonic()
+            await self.poll()
+            await asyncio.sleep(max(0.05, POLL_INTERVAL - (self._clock.monotonic() - started)))
+
+    async def poll(self) -> None:
+        """Ask every node once, all at the same time."""
+        uids = {
+            record.name: str(
+                uuid.uuid5(uuid.NAMESPACE_OID, f"{record.name}/{record.pid}/{record.start_time}")
+            )
+            for record in self._table.records()
+        }
+        await asyncio.gather(*(self._poll(node, uids.get(name, "")) for name, node in self.nodes.items()))
+        self._observed_at = self._clock.now()
+
+    async def _poll(self, node: NodeSeen, uid: str) -> None:
+        try:
+            status = await self._status(node)
+        except Unavailable:
+            node.misses += 1
+            return
+        node.misses = 0
+        node.uid = uid or node.uid
+        for report in status.replicas:
+            replica = node.replicas.get(report.name)
+            if replica is None:
+                continue
+            if replica.uid != report.uid:
+                replica.restarts += bool(replica.uid)
+                replica.uid, replica.since = report.uid, self._clock.now()
+            replica.state = report.state
+
+    async def _status(self, node: NodeSeen) -> _NodeStatus:
+        timeout = aiohttp.ClientTimeout(total=_POLL_TIMEOUT)
+        try:
+            async with node.session.get("http://node/status", timeout=timeout) as response:
+                response.raise_for_status()
+                return _NodeStatus.model_validate_json(await response.read())
+        except (aiohttp.ClientError, TimeoutError, ValidationError, OSError) as error:
+            raise Unavailable(f"{node.config.node} does not answer: {error!r}") from error
+
+    # ── restarts ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, replica: str) -> tuple[NodeSeen, Target]:
+        """The node that holds a replica, and the replica's full name. Raises NotFound."""
+        for node in self.nodes.values():
+            if replica in node.replicas:
+                settings = self._layout.settings
+                place = Target(
+                    settings.service, settings.cluster, node.config.zone, node.config.node, replica
+                )
+                return node, place
+        raise NotFound(f"no replica called {replica!r}")
+
+    async def uid_of(self, replica: str) -> str:
+        """A replica's uid, asked of its node now. Raises NotFound, Unavailable."""
+        node, _ = self.find(replica)
+        status = await self._status(node)
+        return next(report.uid for report in status.replicas if report.name == replica)
+
+    async def restart(self, replica: str, reason: str) -> str:
+        """Restart a replica and return its new uid.
+
+        Raises Unavailable if the node was not reached (nothing happened), Ambiguous if it was
+        reached and did not answer.
+        """
+        node, _ = self.find(replica)
+        timeout = aiohttp.ClientTimeout(total=_RESTART_TIMEOUT)
+        url = f"http://node/replicas/{replica}/restart"
+        try:
+            async with node.session.post(url, json={"reason": reason}, timeout=timeout) as response:
+                response.raise_for_status()
+                answer = await response.json()
+        except aiohttp.ClientConnectorError as error:
+            raise Unavailable(f"{node.config.node} cannot be reached: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Ambiguous(
+                f"{node.config.node} did not say whether {replica} restarts: {error!r}"
+            ) from error
+        return str(answer["uid"])
+
+    # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def in_zone(self, zone: str) -> Iterator[NodeSeen]:
+        return (node for node in self.nodes.values() if node.config.zone == zone)
+
+    def owner(self, zone: str) -> Owner:
+        return Owner(kind="Deployment", name=f"{self._layout.settings.service}-{zone}")
+
+    def topology(self) -> Topology:
+        """The fleet as last polled."""
+        settings = self._layout.settings
+        zones = tuple(
+            ZoneView(
+                name=zone,
+                labels={ZONE_LABEL: zone},
+                nodes=tuple(self._node_view(node) for node in self.in_zone(zone)),
+            )
+            for zone in self._layout.zones
+        )
+        return Topology(
+            service=settings.service, cluster=settings.cluster, zones=zones, observed_at=self._observed_at
+        )
+
+    def _node_view(self, node: NodeSeen) -> NodeView:
+        config = node.config
+        return NodeView(
+            name=config.node,
+            uid=node.uid,
+            version=node.uid,
+            ready=node.ready,
+            labels={
+                ZONE_LABEL: config.zone,
+                "kubernetes.io/hostname": config.node,
+                "nvidia.com/gpu.product": GPU_MODEL.replace(" ", "-"),
+            },
+            gpus=tuple(
+                GpuView(uuid=replica.gpu_uuid, index=index, model=GPU_MODEL)
+                for index, replica in enumerate(config.replicas)
+            ),
+            replicas=tuple(self._replica_view(node, replica) for replica in node.replicas.values()),
+        )
+
+    def _replica_view(self, node: NodeSeen, replica: ReplicaSeen) -> ReplicaView:
+        return ReplicaView(
+            name=replica.config.name,
+            uid=replica.uid,
+            version=replica.uid,
+            ready=node.is_ready(replica),
+            state=replica.state if node.ready else "unknown",
+            address=self._layout.url(replica.config.port),
+            owner=self.owner(node.config.zone),
+            labels={"app": self._layout.settings.service, ZONE_LABEL: node.config.zone},
+        )
