@@ -36,7 +36,7 @@ def _duration(value: Any) -> Any:
         try:
             return parse_duration(value)
         except InvalidInput as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(error.message) from error
     if value == 0:
         return 0.0
     msg = f"{value} has no unit: write for example {value}s or {value}m"

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from controlplane.kernel.errors import InvalidDocuments, Problem
+from controlplane.kernel.errors import FleetwardError, InvalidDocuments, Problem
 from controlplane.kernel.registry import did_you_mean, nearest
 from controlplane.kernel.yaml import Document, Path, load_documents
 from controlplane.model.drill import Drill
@@ -55,6 +55,8 @@ class Bundle:
     """All documents that belong together, by kind and name."""
 
     loaded: list[Loaded] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    """Every document that is YAML, also those whose shape is wrong: later passes report on them too."""
     problems: list[Problem] = field(default_factory=list)
 
     def of(self, kind: str) -> dict[str, Kind]:
@@ -76,6 +78,7 @@ def load_bundle(files: Iterable[tuple[str, str]]) -> Bundle:
             bundle.problems += document.problems
             if document.data is None:
                 continue
+            bundle.documents.append(document)
             model, problems = _shape(document)
             bundle.problems += problems
             if model is None:
@@ -137,7 +140,9 @@ def _explain(document: Document, error: ValidationError, kind: type[Kind]) -> It
                 where = (*path, str(context.get("discriminator", "type")).strip("'"))
                 yield document.problem(where, f"unknown type `{tag}`", did_you_mean(tag, expected))
             case _:
-                yield document.problem(path, detail["msg"].removeprefix("Value error, "))
+                cause = getattr(detail.get("ctx", {}).get("error"), "__cause__", None)
+                hint = cause.hint if isinstance(cause, FleetwardError) else None
+                yield document.problem(path, detail["msg"].removeprefix("Value error, "), hint)
 
 
 def _yaml_path(document: Document, loc: tuple[int | str, ...]) -> Path:
@@ -147,9 +152,10 @@ def _yaml_path(document: Document, loc: tuple[int | str, ...]) -> Path:
     for index, part in enumerate(loc):
         if isinstance(value, dict) and index + 1 < len(loc) and value.get(_TAG_KEY) == part:
             continue  # The tag of a union; a key of the same name would come after it.
-        if isinstance(value, dict) and part in value:
-            path, value = (*path, part), value[part]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):  # noqa: SIM114 - for the types
+        holds = (
+            part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int)
+        )
+        if holds:
             path, value = (*path, part), value[part]
         elif index == len(loc) - 1 and isinstance(value, dict):
             path = (*path, part)
@@ -162,7 +168,7 @@ def _known_keys(kind: type[Kind], document: Document, path: Path) -> list[str]:
     options = [schema]
     value: Any = document.data
     for part in path:
-        value = value[part]  # type: ignore[index]  # the path was found in this very data
+        value = value[part]
         options = [child for option in options for child in _children(_resolve(schema, option), part)]
         options = [final for option in options for final in _branches(schema, option, value)]
     return sorted({name for option in options for name in _resolve(schema, option).get("properties", {})})

@@ -138,11 +138,12 @@ class QueryCheck(Model):
 
 def _check_kind(value: Any) -> str:
     keys = value if isinstance(value, dict) else value.model_fields_set
-    return "query" if "query" in keys else "signal"
+    return "queryCheck" if "query" in keys else "signalCheck"
 
 
 Check = Annotated[
-    Annotated[SignalCheck, Tag("signal")] | Annotated[QueryCheck, Tag("query")], Discriminator(_check_kind)
+    Annotated[SignalCheck, Tag("signalCheck")] | Annotated[QueryCheck, Tag("queryCheck")],
+    Discriminator(_check_kind),
 ]
 
 

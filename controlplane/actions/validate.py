@@ -1,0 +1,143 @@
+"""What the shape of a document cannot tell: unknown actions and faults, parameters, names, references.
+
+It adds problems to a bundle and works on the raw documents, so that a misspelt action is
+reported beside a wrong duration in the same file. A reference to a kind of which the
+bundle holds nothing is left alone: a single playbook may be checked by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from controlplane.actions.check import validate_parameters
+from controlplane.kernel.errors import InvalidInput, Problem
+from controlplane.kernel.registry import did_you_mean
+from controlplane.kernel.templating import check_expression, check_template
+from controlplane.kernel.yaml import Document, Path
+from controlplane.model.action import ActionRegistry
+from controlplane.model.documents import Bundle
+
+TRIGGER_NAMES = {"incident", "service", "inputs", "limits", "now"}
+STEP_NAMES = TRIGGER_NAMES | {"steps", "run"}
+RESULT_NAMES = {"result"}
+
+Findings = Iterator[Problem]
+
+
+def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str] | None = None) -> Bundle:
+    """Add every semantic problem to ``bundle`` and return it.
+
+    ``faults`` are the names of the fault catalogue; None leaves faults unchecked.
+    """
+    known = _names_by_kind(bundle)
+    for document in bundle.documents:
+        data = document.data
+        if not isinstance(data, dict) or not isinstance(data.get("spec"), dict):
+            continue
+        match data.get("kind"):
+            case "Playbook":
+                bundle.problems += [
+                    *_steps(document, actions),
+                    *_expressions(document),
+                    *_triggers(document, known),
+                ]
+            case "SLO":
+                bundle.problems += _reference(document, ("spec", "service"), "Service", known)
+            case "Drill":
+                bundle.problems += _drill(document, known, faults)
+    return bundle
+
+
+def _names_by_kind(bundle: Bundle) -> dict[str, set[str]]:
+    known: dict[str, set[str]] = {}
+    for document in bundle.documents:
+        data = document.data
+        metadata = data.get("metadata") if isinstance(data, dict) else None
+        if isinstance(metadata, dict):
+            known.setdefault(str(data.get("kind")), set()).add(str(metadata.get("name")))
+    return known
+
+
+def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    return (
+        [(i, item) for i, item in enumerate(value) if isinstance(item, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _steps(document: Document, actions: ActionRegistry) -> Findings:
+    for index, step in _items(document.data["spec"].get("steps")):
+        path: Path = ("spec", "steps", index)
+        uses, given = step.get("uses"), step.get("with") or {}
+        if not isinstance(uses, str):
+            continue
+        if uses not in actions:
+            suggestion = did_you_mean(uses, actions.names())
+            yield document.problem((*path, "uses"), f"unknown action `{uses}`", suggestion)
+        elif isinstance(given, dict):
+            for inner, message, suggestion in validate_parameters(actions.get(uses), given, STEP_NAMES):
+                yield document.problem(
+                    (*path, "with", *inner), message, suggestion, key=message.startswith("unknown")
+                )
+
+
+def _expressions(document: Document) -> Findings:
+    spec = document.data["spec"]
+    yield from _expression(document, ("spec", "when"), spec.get("when"), check_expression, TRIGGER_NAMES)
+    for index, step in _items(spec.get("steps")):
+        path: Path = ("spec", "steps", index, "if")
+        yield from _expression(document, path, step.get("if"), check_expression, STEP_NAMES)
+    for index, check in _items(spec.get("verify")):
+        path = ("spec", "verify", index)
+        condition = check.get("successCondition")
+        yield from _expression(
+            document, (*path, "successCondition"), condition, check_expression, RESULT_NAMES
+        )
+        yield from _expression(document, (*path, "query"), check.get("query"), check_template, STEP_NAMES)
+    group = (
+        (spec.get("concurrency") or {}).get("group") if isinstance(spec.get("concurrency"), dict) else None
+    )
+    yield from _expression(document, ("spec", "concurrency", "group"), group, check_template, TRIGGER_NAMES)
+
+
+def _expression(
+    document: Document, path: Path, source: Any, check: Callable[[str, set[str]], None], names: set[str]
+) -> Findings:
+    if not isinstance(source, str):
+        return
+    try:
+        check(source, names)
+    except InvalidInput as error:
+        yield document.problem(path, error.message, error.hint)
+
+
+def _reference(document: Document, path: Path, kind: str, known: dict[str, set[str]]) -> Findings:
+    value: Any = document.data
+    for part in path:
+        value = (
+            value.get(part) if isinstance(value, dict) else value[part] if isinstance(value, list) else None
+        )
+        if value is None:
+            return
+    if kind in known and value not in known[kind]:
+        yield document.problem(
+            path, f"there is no {kind} `{value}`", did_you_mean(str(value), list(known[kind]))
+        )
+
+
+def _triggers(document: Document, known: dict[str, set[str]]) -> Findings:
+    for index, trigger in _items(document.data["spec"].get("triggers")):
+        if trigger.get("type") == "slo":
+            yield from _reference(document, ("spec", "triggers", index, "slo"), "SLO", known)
+
+
+def _drill(document: Document, known: dict[str, set[str]], faults: Collection[str] | None) -> Findings:
+    yield from _reference(document, ("spec", "service"), "Service", known)
+    yield from _reference(document, ("spec", "recovery", "playbook"), "Playbook", known)
+    for index, fault in _items(document.data["spec"].get("faults")):
+        kind = fault.get("kind")
+        if faults is not None and isinstance(kind, str) and kind not in faults:
+            path: Path = ("spec", "faults", index, "kind")
+            yield document.problem(path, f"unknown fault `{kind}`", did_you_mean(kind, list(faults)))
