@@ -1,0 +1,1 @@
+"""Where things are done: the `Platform` protocol and who implements it."""
