@@ -176,7 +176,7 @@ class Engine:
             self._running.append(self._waiting.popleft())
             request.blocks, request.computed = taken, computed
             if request.scheduled_at is None:
-                request.scheduled_at, request.cached = now, computed
+                request.scheduled_at, request.cached = max(now, request.arrived_at), computed
                 self._report.prefix_queries += request.length
                 self._report.prefix_hits += computed
             batch.add(request, tokens)
@@ -196,9 +196,11 @@ class Engine:
         if request.computed < request.length:
             return
         request.emitted += 1
-        request.last_token_at = now
-        if request.first_token_at is None:
+        if request.last_token_at is None:
             request.first_token_at = now
+        else:
+            request.token_gap = now - request.last_token_at
+        request.last_token_at = now
         report.outputs.append(request)
         if request.emitted == len(request.answer):
             self._running.remove(request)

@@ -20,7 +20,9 @@ class Request:
     """What is asked for, and how far it has come. Times are seconds of the engine's clock.
 
     ``answer`` holds every token that will be generated: the model decides when they come,
-    not what they are. ``ending`` is the reason given with the last of them.
+    not what they are. ``ending`` is the reason given with the last of them. ``token_gap`` is
+    the time between the last two tokens, ``cached`` the prompt tokens found in the prefix
+    cache on first admission.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Request:
     scheduled_at: float | None = None
     first_token_at: float | None = None
     last_token_at: float | None = None
+    token_gap: float = 0.0
     preemptions: int = 0
     aborting: bool = False
     finish_reason: FinishReason | None = None
