@@ -77,7 +77,10 @@ class UndoStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndoRecord:
-    """What a step did to one field: ``before`` written once, ``intended`` before each write, ``applied`` after."""
+    """What a step did to one field.
+
+    ``before`` is written once, ``intended`` before each write, ``applied`` after it.
+    """
 
     run: str
     step: str

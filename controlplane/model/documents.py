@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from controlplane.kernel.errors import FleetwardError, InvalidDocuments, Problem
-from controlplane.kernel.registry import did_you_mean, nearest
+from controlplane.kernel.registry import did_you_mean
 from controlplane.kernel.yaml import Document, Path, load_documents
 from controlplane.model.drill import Drill
 from controlplane.model.kind import API_VERSION, Kind
@@ -126,11 +126,8 @@ def _explain(document: Document, error: ValidationError, kind: type[Kind]) -> It
             case "extra_forbidden":
                 name = str(path[-1])
                 siblings = _known_keys(kind, document, path[:-1])
-                match_name = nearest(name, siblings)
-                hint = (
-                    f"did you mean `{match_name}`?" if match_name else f"valid: {', '.join(sorted(siblings))}"
-                )
-                yield document.problem(path, f"unknown key `{name}`", hint, key=True)
+                suggestion = did_you_mean(name, siblings)
+                yield document.problem(path, f"unknown key `{name}`", suggestion, key=True)
             case "missing":
                 yield document.problem(path[:-1], f"`{path[-1]}` is missing")
             case "union_tag_invalid":

@@ -109,8 +109,8 @@ class SloSpec(Model):
         for tier in self.tiers or ():
             if tier.factor > ceiling * (1 + 1e-9):
                 msg = (
-                    f"tier `{tier.name}` can never fire: with a target of {self.target:.6g} the budget burns at "
-                    f"most {ceiling:.4g} times too fast, and the tier asks for {tier.factor:.4g}"
+                    f"tier `{tier.name}` can never fire: with a target of {self.target:.6g} the budget burns "
+                    f"at most {ceiling:.4g} times too fast, and the tier asks for {tier.factor:.4g}"
                 )
                 raise ValueError(msg)
             if tier.short >= tier.long:
