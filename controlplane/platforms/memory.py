@@ -40,7 +40,7 @@ class _Replica:
     name: str
     uid: str
     version: str
-    state: ReplicaState = "ready"
+    phase: ReplicaState = "ready"
     loaded_at: float = 0.0
 
 
@@ -162,7 +162,7 @@ class MemoryPlatform:
             failure = self._strike(RESTART)
             before = replica.uid
             replica.uid = self._new_uid(replica.name)
-            replica.state = "loading"
+            replica.phase = "loading"
             replica.loaded_at = self._clock.monotonic() + self._load_time
             replica.version = self._next_version()
             self._record(RESTART, str(target), before, replica.uid, by, replica.uid)
@@ -198,7 +198,7 @@ class MemoryPlatform:
         with self._lock:
             for _, node, replica in self._slots():
                 if replica.name == name:
-                    replica.state = "stopped"
+                    replica.phase = "stopped"
                     replica.version = self._next_version()
                     node.version = self._next_version()
                     return
@@ -293,10 +293,10 @@ class MemoryPlatform:
         raise NotFound(msg)
 
     def _find(self, target: Target) -> tuple[_Node, _Replica]:
-        name = check_replica(target)
+        check_replica(target)
         service, cluster = self._service.service, self._service.cluster
         for zone, node, replica in self._slots():
-            if Target(service, cluster, zone, node.name, name) == target:
+            if Target(service, cluster, zone, node.name, replica.name) == target:
                 return node, replica
         msg = f"no replica {target}"
         raise NotFound(msg)
@@ -305,8 +305,8 @@ class MemoryPlatform:
         """Let replicas whose load time is over become ready."""
         now = self._clock.monotonic()
         for _, node, replica in self._slots():
-            if replica.state == "loading" and now >= replica.loaded_at and node.reachable:
-                replica.state = "ready"
+            if replica.phase == "loading" and now >= replica.loaded_at and node.reachable:
+                replica.phase = "ready"
                 replica.version = self._next_version()
 
     def _zone_view(self, name: str, nodes: Mapping[str, _Node]) -> ZoneView:
@@ -333,7 +333,7 @@ class MemoryPlatform:
         )
 
     def _replica_view(self, zone: str, node: _Node, replica: _Replica) -> ReplicaView:
-        state: ReplicaState = replica.state if node.reachable else "unknown"
+        state: ReplicaState = replica.phase if node.reachable else "unknown"
         return ReplicaView(
             name=replica.name,
             uid=replica.uid,
