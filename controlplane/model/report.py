@@ -104,3 +104,16 @@ class DrillReport(Model):
     deviations: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     yield_: tuple[YieldPoint, ...] = Field(default=(), alias="yield")
+
+
+def report_name(run: str) -> str:
+    """Return the name of the snapshot that holds a drill run's `StoredReport`."""
+    return f"drill-report/{run}"
+
+
+class StoredReport(Model):
+    """A report with its renderings, made by who judged, so that no reader renders it differently."""
+
+    report: DrillReport
+    html: str
+    junit: str

@@ -1,0 +1,72 @@
+"""Drills that ran, and what each found out."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ValidationError
+
+from controlplane.api.auth import Given
+from controlplane.api.problems import responses
+from controlplane.api.services import Reads, RunFilter
+from controlplane.api.views.runs import DrillList, DrillSummary, RunSummary
+from controlplane.kernel.errors import NotFound
+from controlplane.model.records import Run
+from controlplane.model.report import DrillReport, DrillVerdict, StoredReport, report_name
+
+router = APIRouter(prefix="/drills", tags=["drills"])
+
+RENDERED: dict[int | str, dict[str, Any]] = {
+    HTTPStatus.OK: {"content": {"text/html": {}, "application/xml": {}}, "description": "The report"}
+}
+
+
+@router.get("")
+def list_drills(services: Given, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> DrillList:
+    """List runs of drills, newest first, with their verdicts."""
+    runs, total = services.reads.runs(RunFilter(kind="drill"), limit)
+    return DrillList(items=tuple(_summary(services.reads, run) for run in runs), total=total)
+
+
+def _summary(reads: Reads, run: Run) -> DrillSummary:
+    faults = reads.faults(run.id)
+    known = {verdict.value for verdict in DrillVerdict}
+    verdict = run.result.get("verdict")
+    return DrillSummary(
+        **RunSummary.model_validate(run).model_dump(),
+        verdict=DrillVerdict(verdict) if verdict in known else None,
+        targets=tuple(dict.fromkeys(target for fault in faults for target in fault.targets)),
+    )
+
+
+@router.get("/{run_id}/report", response_model=DrillReport, responses={**RENDERED, **responses(NotFound)})
+def get_report(
+    run_id: str,
+    services: Given,
+    format: Literal["json", "html", "junit"] = "json",  # noqa: A002  the parameter's public name
+) -> DrillReport | Response:
+    """Return a drill's report: as JSON, as a page to print, or as JUnit for a pipeline."""
+    stored = _stored(services.reads, run_id)
+    match format:
+        case "html":
+            return Response(stored.html, media_type="text/html")
+        case "junit":
+            name = f'attachment; filename="{run_id}.xml"'
+            return Response(stored.junit, media_type="application/xml", headers={"Content-Disposition": name})
+        case _:
+            return stored.report
+
+
+def _stored(reads: Reads, run_id: str) -> StoredReport:
+    body = reads.snapshot(report_name(run_id))
+    if body is None:
+        run = reads.run(run_id)
+        if run.kind != "drill":
+            raise NotFound(f"{run_id} is not a drill")
+        raise NotFound(f"{run_id} has no report", hint=f"it is {run.state}; a report is written at the end")
+    try:
+        return StoredReport.model_validate(body)
+    except ValidationError as error:
+        raise NotFound(f"the report of {run_id} is of another version") from error

@@ -1,0 +1,33 @@
+"""Validating what an operator writes."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from controlplane.model.base import Model
+
+MAX_TEXT = 1024 * 1024
+
+
+class ValidateRequest(Model):
+    """One file's text; it may hold several documents."""
+
+    text: str = Field(max_length=MAX_TEXT)
+    file: str = Field(default="playbook.yaml", max_length=200)
+
+
+class Diagnostic(Model):
+    """One mistake; line and column count from 1."""
+
+    line: int
+    column: int
+    path: str
+    message: str
+    suggestion: str | None = None
+
+
+class ValidateResult(Model):
+    """``valid`` when there are no diagnostics."""
+
+    valid: bool
+    diagnostics: tuple[Diagnostic, ...]

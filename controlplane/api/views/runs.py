@@ -1,0 +1,92 @@
+"""Runs as they are listed and as they are read in full."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from controlplane.model.base import Model
+from controlplane.model.records import (
+    Decision,
+    FaultRecord,
+    Incident,
+    JournalLine,
+    OutOfService,
+    Record,
+    Run,
+    RunKind,
+    StepRecord,
+    UndoView,
+)
+from controlplane.model.report import DrillVerdict
+from controlplane.model.states import RunState
+
+
+class RunSummary(Record):
+    """A run without what it was given and what it remembers: for lists."""
+
+    id: str
+    kind: RunKind
+    name: str
+    service: str
+    target: str | None
+    signal: str | None
+    incident: str | None
+    trigger: str
+    started_by: str
+    state: RunState
+    reason: str
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class RunList(Model):
+    """Newest first. ``total`` counts what matches, also beyond ``items``."""
+
+    items: tuple[RunSummary, ...]
+    total: int
+
+
+class AttemptView(Record):
+    """One attempt at a step; ``key`` is what the platform knows it by."""
+
+    step: str
+    attempt: int
+    fence: int
+    key: str
+    outcome: str
+    message: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+class RunDetail(Model):
+    """One run with everything that explains it."""
+
+    run: Run
+    steps: tuple[StepRecord, ...]
+    attempts: tuple[AttemptView, ...]
+    journal: tuple[JournalLine, ...]
+    undo: tuple[UndoView, ...]
+    decision: Decision | None = Field(default=None, description="the decision that started it")
+    incident: Incident | None = None
+    faults: tuple[FaultRecord, ...] = Field(default=(), description="of a drill: its ledger")
+    out_of_service: tuple[OutOfService, ...] = Field(
+        default=(), description="what it holds out of service now"
+    )
+
+
+class DrillSummary(RunSummary):
+    """A drill's run, and what it found."""
+
+    verdict: DrillVerdict | None = Field(default=None, description="None until it is judged")
+    targets: tuple[str, ...] = ()
+
+
+class DrillList(Model):
+    """Newest first."""
+
+    items: tuple[DrillSummary, ...]
+    total: int
