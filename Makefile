@@ -87,8 +87,8 @@ format: $(PYTHON_READY) $(MODULES_READY) ## Format everything in place
 	cd web && npm run format
 
 # ── Keep ────────────────────────────────────────────────────────────────────────────────────────────────────────
-lock: ## Resolve the locked dependencies anew
-	sh scripts/lock.sh
+lock: ## Lock what pyproject.toml asks for; UPGRADE=1 takes the newest versions
+	UPGRADE=$(UPGRADE) sh scripts/lock.sh
 
 hooks: $(PYTHON_READY) ## Let git run the quick checks before each commit
 	.venv/bin/prek install

@@ -36,7 +36,8 @@ def test_another_run_s_process_is_left_alone(waiting: subprocess.Popen[bytes]) -
 
 def test_what_is_found_is_ended(waiting: subprocess.Popen[bytes]) -> None:
     leftovers.end(leftovers.find(NAME, "here"))
-    assert waiting.wait() != 0
+    assert leftovers.find(NAME, "here") == []
+    assert waiting.poll() is not None
 
 
 def test_this_process_is_not_its_own_leftover() -> None:
