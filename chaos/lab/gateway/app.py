@@ -6,9 +6,7 @@ tells what stands in the way (``current``, ``highest``).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
 import aiohttp
@@ -19,9 +17,10 @@ from chaos.lab.gateway import kube
 from chaos.lab.gateway.envoy import EnvoyAdmin
 from chaos.lab.gateway.fleet import Fleet
 from chaos.lab.gateway.writelog import FencedWrite, WriteLog
-from chaos.lab.gateway.writer import StaleWrite, Writer
+from chaos.lab.gateway.writer import StaleWrite, Writer, log_folder
 from chaos.lab.layout import Layout
 from chaos.lab.processes import ProcessTable
+from chaos.lab.service import working
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import FleetwardError, InvalidInput
 from controlplane.model.base import Model
@@ -50,9 +49,9 @@ class RestartBody(Model):
 class Api:
     """The routes' handlers."""
 
-    def __init__(self, layout: Layout, log: WriteLog, clock: Clock) -> None:
+    def __init__(self, layout: Layout, clock: Clock) -> None:
         self._layout = layout
-        self._log = log
+        self._log = WriteLog(log_folder(layout), clock)
         self._clock = clock
 
     def application(self) -> web.Application:
@@ -78,11 +77,8 @@ class Api:
         self._writer = Writer(self._layout, self._log, self._fleet, self._admin, self._clock)
         self._collector = kube.FleetCollector(self._layout, self._fleet)
         await self._writer.recover()
-        watch = asyncio.create_task(self._fleet.watch())
-        yield
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
+        async with working(self._fleet.watch()):
+            yield
         await self._fleet.close()
         await self._session.close()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 from chaos.lab.gateway import envoy
 from chaos.lab.gateway.fleet import Fleet
@@ -34,6 +35,11 @@ class StaleWrite(VersionConflict):
         self.current = current
 
 
+def log_folder(layout: Layout) -> Path:
+    """Where the write log is."""
+    return layout.state_dir / "gateway"
+
+
 def desired_weights(layout: Layout, log: WriteLog) -> Weights:
     """The weights last written; before any write, version 1 with 100 for each zone."""
     record = log.last(WEIGHTS)
@@ -42,11 +48,12 @@ def desired_weights(layout: Layout, log: WriteLog) -> Weights:
     return Weights(version=record.version, weights=record.after)
 
 
-def prepare(layout: Layout, log: WriteLog) -> None:
+def prepare(layout: Layout, clock: Clock) -> None:
     """Write Envoy's files for a fleet that starts anew: equal weights, as a logged effect if they were not.
 
     Envoy refuses to start without them. Raises OSError.
     """
+    log = WriteLog(log_folder(layout), clock)
     pending = log.pending()
     if pending is not None:
         # No replica of the earlier fleet is left, so a restart that was under way has no subject.

@@ -1,0 +1,89 @@
+"""The traffic process over HTTP, on loopback: the truth, the plan, metrics. It takes no commands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+
+from chaos.lab.layout import Layout
+from chaos.lab.service import working
+from chaos.lab.traffic.arrivals import DAY
+from chaos.lab.traffic.client import Client, UnixTime
+from chaos.lab.traffic.generator import Generator, plan_of, session
+from chaos.lab.traffic.metrics import Metrics
+from chaos.lab.traffic.prompts import Prompts
+from chaos.lab.traffic.truth import Truth
+from controlplane.kernel.clock import Clock
+
+
+class Api:
+    """The routes' handlers, and the generator they tell of."""
+
+    def __init__(self, layout: Layout, clock: Clock) -> None:
+        self._layout = layout
+        self._time = UnixTime(clock)
+        self._truth = Truth(layout.state_dir / "traffic" / "truth.jsonl")
+        self._metrics = Metrics(layout.zones)
+
+    def application(self) -> web.Application:
+        app = web.Application()
+        app.cleanup_ctx.append(self._running)
+        app.add_routes(
+            [
+                web.get("/truth", self._get_truth),
+                web.get("/plan", self._get_plan),
+                web.get("/metrics", self._get_metrics),
+            ]
+        )
+        return app
+
+    async def _running(self, app: web.Application) -> AsyncIterator[None]:
+        settings = self._layout.settings
+        async with session() as pool:
+            client = Client(pool, self._layout.url(self._layout.gateway_port), settings.model, self._time)
+            self._generator = Generator(
+                plan_of(self._layout), Prompts(settings.seed), client, self._truth, self._metrics, self._time
+            )
+            async with working(self._generator.run()):
+                yield
+        self._truth.close()
+
+    async def _get_truth(self, request: web.Request) -> web.Response:
+        since = _number(request, "since", 0.0)
+        generator = self._generator
+        return web.json_response(
+            {
+                "now": self._time(),
+                "startedAt": generator.started_at,
+                "rev": self._truth.rev,
+                "planned": {"requests": generator.planned_requests, "tokens": generator.planned_tokens},
+                "requests": [entry.document() for entry in self._truth.since(int(since))],
+            }
+        )
+
+    async def _get_plan(self, request: web.Request) -> web.Response:
+        started_at = self._generator.started_at
+        if started_at is None:
+            return web.json_response({"requests": 0, "tokens": 0})
+        begin = _number(request, "from", started_at) - started_at
+        end = _number(request, "to", self._time()) - started_at
+        if end - begin > DAY:
+            raise web.HTTPBadRequest(text="a plan is told for a day at most")
+        requests, tokens = self._generator.plan.count(begin, end)
+        return web.json_response({"requests": requests, "tokens": tokens})
+
+    async def _get_metrics(self, request: web.Request) -> web.Response:
+        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        return web.Response(body=self._metrics.exposition(), headers=headers)
+
+
+def _number(request: web.Request, name: str, default: float) -> float:
+    try:
+        number = float(request.query.get(name, default))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise web.HTTPBadRequest(text=f"{name} is a number")
+    return number

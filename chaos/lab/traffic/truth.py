@@ -1,0 +1,109 @@
+"""What really happened to each request, as its client saw it.
+
+A request is told of twice: when it was sent and when it ended; each telling gets a new revision,
+so that a reader that remembers the last revision misses nothing. The last 15 minutes are in
+memory; every ended request is a line of ``truth.jsonl``. Times are unix seconds. It judges
+nothing but the one thing that must mean the same everywhere: whether a request was effective.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.alias_generators import to_camel
+
+Outcome = Literal["ok", "error", "timeout", "open"]
+
+TTFT_OBJECTIVE = 1.0
+"""Seconds to the first token."""
+
+TPOT_OBJECTIVE = 0.050
+"""Seconds per further token."""
+
+MEMORY = 900.0
+"""Seconds that a request stays in memory after its last change."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One request; ``ttft`` and ``tpot`` in seconds, None where there was nothing to measure."""
+
+    seq: int
+    planned_at: float
+    prompt_tokens: int
+    planned_tokens: int
+    sent_at: float
+    rev: int = 0
+    outcome: Outcome = "open"
+    status: int | None = None
+    error: str | None = None
+    zone: str | None = None
+    replica: str | None = None
+    replica_uid: str | None = None
+    first_token_at: float | None = None
+    ended_at: float | None = None
+    tokens: int = 0
+    ttft: float | None = None
+    tpot: float | None = None
+    correct: bool | None = None
+
+    @property
+    def effective(self) -> bool:
+        """Ended well, right, and within both latency objectives."""
+        fast = self.ttft is not None and self.ttft <= TTFT_OBJECTIVE and (self.tpot or 0.0) <= TPOT_OBJECTIVE
+        return self.outcome == "ok" and bool(self.correct) and fast
+
+    def document(self) -> dict[str, Any]:
+        """The request as JSON, camelCase, with its judgement."""
+        fields = {to_camel(name): value for name, value in asdict(self).items()}
+        return {**fields, "effective": self.effective}
+
+
+class Truth:
+    """The requests of one traffic process. For one thread."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = path.open("a", buffering=1)
+        self._requests: OrderedDict[int, Request] = OrderedDict()
+        self.rev = 0
+
+    def sent(self, request: Request) -> None:
+        """Tell of a request that has just been sent."""
+        self._touch(request)
+        self._forget_before(request.sent_at - MEMORY)
+
+    def ended(self, request: Request) -> None:
+        """Tell of its end."""
+        self._touch(request)
+        self._file.write(json.dumps(request.document(), separators=(",", ":")) + "\n")
+
+    def since(self, rev: int) -> list[Request]:
+        """Requests that changed after revision ``rev``, in the order of their changes."""
+        changed = []
+        for request in reversed(self._requests.values()):
+            if request.rev <= rev:
+                break
+            changed.append(request)
+        return changed[::-1]
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _touch(self, request: Request) -> None:
+        self.rev += 1
+        request.rev = self.rev
+        self._requests[request.seq] = request
+        self._requests.move_to_end(request.seq)
+
+    def _forget_before(self, moment: float) -> None:
+        # The order is that of changes and a request is open for a minute at most: old ones stand in front.
+        while self._requests:
+            oldest = next(iter(self._requests.values()))
+            if (oldest.ended_at or oldest.sent_at) >= moment:
+                return
+            del self._requests[oldest.seq]
