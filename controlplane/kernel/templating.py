@@ -8,8 +8,9 @@ and what a template can cost is bounded. It knows none of the names it is given.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, nodes
@@ -22,7 +23,25 @@ from controlplane.kernel.errors import InvalidInput
 MAX_SOURCE = 4096
 MAX_RESULT = 64 * 1024
 MAX_RANGE = 10_000
-_DROPPED_FILTERS = ("center", "attr", "format", "indent", "wordwrap", "xmlattr", "pprint", "urlize")
+_DROPPED_FILTERS = frozenset(
+    ["attr", "batch", "center", "format", "indent", "pprint", "random", "slice", "urlize", "wordwrap", "xmlattr"]
+)
+_GROWING_METHODS = frozenset(
+    {
+        "center",
+        "expandtabs",
+        "format",
+        "format_map",
+        "join",
+        "ljust",
+        "replace",
+        "rjust",
+        "translate",
+        "zfill",
+    }
+)
+"""Methods of texts that make a giant of a dwarf; the filters `join` and `replace` do it within bounds."""
+_JINJA_NAMES = frozenset({"self", "super", "caller", "loop", "varargs", "kwargs"})
 _LONE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 
 
@@ -32,15 +51,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, str) and attr in {
-            "format",
-            "format_map",
-            "center",
-            "ljust",
-            "rjust",
-            "zfill",
-            "expandtabs",
-        }:
+        if isinstance(obj, str) and attr in _GROWING_METHODS:
             return False
         return not attr.startswith("_") and super().is_safe_attribute(obj, attr, value)
 
@@ -67,11 +78,27 @@ def _bounded_range(*args: int) -> range:
     return result
 
 
+def _join(items: Iterable[Any], separator: str = "") -> str:
+    texts = [str(item) for item in itertools.islice(items, MAX_RANGE + 1)]
+    if sum(map(len, texts)) + len(texts) * len(separator) > MAX_RESULT:
+        msg = "the joined text is too long"
+        raise SecurityError(msg)
+    return separator.join(texts)
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    if len(text) + text.count(old) * len(new) > MAX_RESULT:
+        msg = "the replaced text is too long"
+        raise SecurityError(msg)
+    return text.replace(old, new)
+
+
 def _make_environment() -> _Environment:
     environment = _Environment(undefined=StrictUndefined, autoescape=False)
     environment.globals = {"range": _bounded_range}
     for name in _DROPPED_FILTERS:
         environment.filters.pop(name, None)
+    environment.filters |= {"join": _join, "replace": _replace}
     return environment
 
 
@@ -159,8 +186,8 @@ def _parse_template(source: str) -> nodes.Template:
             if isinstance(node, nodes.Getattr)
             else ""
         )
-        if name.startswith("_"):
-            msg = f"{_quote(source)}: names that start with an underscore are not allowed"
+        if name.startswith("_") or (isinstance(node, nodes.Name) and name in _JINJA_NAMES):
+            msg = f"{_quote(source)}: the name `{name}` is not allowed"
             raise InvalidInput(msg)
     return tree
 

@@ -1,0 +1,74 @@
+"""What can be set from outside: environment variables ``FLEETWARD_…``, and the state directory.
+
+Only bootstrap and the entry points read this; everything below is handed plain values.
+Addresses that are not set are taken from what the embedded fleet wrote into the state
+directory when it came up, so that on one machine nothing needs to be set at all.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.base import Mode
+
+
+class Settings(BaseSettings):
+    """One flat group; each field says its unit. Read once, at the start of a process."""
+
+    model_config = SettingsConfigDict(env_prefix="FLEETWARD_", frozen=True, extra="ignore")
+
+    state_dir: Path = Field(
+        Path(".fleetward"), description="where everything that lives between starts is kept"
+    )
+    database_url: str | None = Field(
+        None, description="SQLAlchemy URL; SQLite under the state directory if unset"
+    )
+    broker_url: str | None = Field(
+        None, description="Redis URL that carries wake-ups; the embedded one if unset"
+    )
+    prometheus_url: str | None = Field(None, description="Prometheus HTTP API; the embedded fleet's if unset")
+    platform_url: str | None = Field(None, description="the lab's control API; the embedded fleet's if unset")
+    mode: Mode | None = Field(
+        None, description="a stricter mode than the policy's, for this whole installation"
+    )
+    api_host: str = Field("127.0.0.1", description="address the API listens on")
+    api_port: int = Field(8700, ge=0, le=65535, description="port of the API; 0 takes a free one")
+    tick_seconds: float = Field(2.0, gt=0, description="time between two looks at the metrics")
+    lag_seconds: float = Field(0.0, ge=0, description="how far behind now a tick looks, for slow sources")
+    lease_seconds: float = Field(
+        15.0, gt=0, description="how long a worker holds a run without a sign of life"
+    )
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.state_dir.resolve() / 'fleetward.db'}"
+
+    @property
+    def broker(self) -> str:
+        return self.broker_url or self._from_file("fleet.json", "broker", "a Redis URL")
+
+    @property
+    def prometheus(self) -> str:
+        return self.prometheus_url or self._from_file("lab.json", "prometheus", "a Prometheus URL")
+
+    @property
+    def platform(self) -> str:
+        return self.platform_url or self._from_file("lab.json", "platform", "a platform URL")
+
+    def _from_file(self, file: str, key: str, what: str) -> str:
+        path = self.state_dir / file
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+            return str(found[key])
+        except (OSError, ValueError, KeyError) as error:
+            variable = f"FLEETWARD_{'BROKER' if key == 'broker' else key.upper()}_URL"
+            message = f"{what} is not known: {path} does not say it"
+            raise Unavailable(
+                message, hint=f"start the embedded fleet with `fleetward up`, or set {variable}"
+            ) from error
