@@ -15,6 +15,7 @@ from chaos.lab.node.gpu import MODEL_NAME, Gpu, Reading
 
 _DRIVER = "550.90.07"
 _CONTAINER = "vllm"
+_NAMESPACE = "llm"
 _Value = Callable[[Reading], int | float]
 
 
@@ -82,7 +83,6 @@ class Assignment:
 
     gpu: Gpu
     pod: str
-    namespace: str
 
 
 def exposition(hostname: str, assignments: Iterable[Assignment], now: float) -> bytes:
@@ -110,7 +110,7 @@ def _labels(assigned: Assignment, hostname: str) -> tuple[str, str]:
         f'device="nvidia{gpu.index}",modelName="{MODEL_NAME}",Hostname="{hostname}",'
         f'DCGM_FI_DRIVER_VERSION="{_DRIVER}"'
     )
-    return device, f'namespace="{assigned.namespace}",pod="{assigned.pod}"'
+    return device, f'namespace="{_NAMESPACE}",pod="{assigned.pod}"'
 
 
 def _number(value: float) -> str:

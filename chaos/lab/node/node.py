@@ -1,0 +1,161 @@
+"""A node: its replicas, its GPUs' exporter and its socket, put together in one event loop.
+
+The socket (mode 0600) is how the lab itself reaches into a node: status, faults, restarts.
+The control plane never speaks to it; it must notice what happens from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import Any
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from chaos.lab.node import dcgm
+from chaos.lab.node.config import NodeConfig
+from chaos.lab.node.faults import FaultBook, FaultSpec
+from chaos.lab.node.gpu import Gpu
+from chaos.lab.node.http import TEXT_FORMAT
+from chaos.lab.node.replica import Replica, bind, drop_connections
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import FleetwardError, InvalidInput, NotFound
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One node. Build it inside a running event loop."""
+
+    def __init__(self, config: NodeConfig, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._faults = FaultBook()
+        self._expiry: asyncio.TimerHandle | None = None
+        self._replicas: dict[str, Replica] = {}
+        for index, replica in enumerate(config.replicas):
+            gpu = Gpu(replica.gpu_uuid, index, self._loop.time())
+            self._replicas[replica.name] = Replica(config, replica, gpu, self._apply)
+        self._runners: list[web.AppRunner] = []
+        self._owns_socket = False
+
+    async def start(self) -> None:
+        """Serve the exporter and the socket; the replicas follow when their models are loaded.
+
+        Raises:
+            OSError: an address is taken, or the socket's folder does not exist.
+        """
+        exporter = await self._runner([web.get("/metrics", self._dcgm)])
+        await web.SockSite(exporter, bind(self._config.dcgm_port)).start()
+        control = await self._runner(
+            [
+                web.get("/status", self._status),
+                web.put("/faults/{id}", self._put_fault),
+                web.delete("/faults/{id}", self._delete_fault),
+                web.post("/replicas/{name}/restart", self._restart),
+            ]
+        )
+        before = os.umask(0o177)  # the socket must never exist with a wider mode, not even for a moment
+        try:
+            await web.UnixSite(control, str(self._config.socket)).start()
+            self._owns_socket = True
+        finally:
+            os.umask(before)
+        log.info("%s: up, %d replicas loading", self._config.node, len(self._replicas))
+
+    async def stop(self) -> None:
+        """Drop everything at once, and remove the socket."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        await asyncio.gather(*(replica.stop() for replica in self._replicas.values()))
+        await asyncio.gather(*(drop_connections(runner) for runner in self._runners))
+        if self._owns_socket:
+            self._config.socket.unlink(missing_ok=True)
+
+    async def _runner(self, routes: list[web.RouteDef]) -> web.AppRunner:
+        application = web.Application(middlewares=[_say_errors])
+        application.add_routes(routes)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
+        await runner.setup()
+        self._runners.append(runner)
+        return runner
+
+    async def _dcgm(self, request: web.Request) -> web.Response:
+        cards = [dcgm.Assignment(replica.gpu, replica.name) for replica in self._replicas.values()]
+        return web.Response(
+            body=dcgm.exposition(self._config.node, cards, self._loop.time()), headers=TEXT_FORMAT
+        )
+
+    async def _status(self, request: web.Request) -> web.Response:
+        self._expire()
+        return web.json_response(
+            {
+                "node": self._config.node,
+                "zone": self._config.zone,
+                "replicas": [replica.status() for replica in self._replicas.values()],
+                "faults": self._faults.describe(self._incarnations()),
+            }
+        )
+
+    async def _put_fault(self, request: web.Request) -> web.Response:
+        identifier = request.match_info["id"]
+        try:
+            spec = FaultSpec.model_validate_json(await request.read())
+        except ValidationError as error:
+            raise InvalidInput(f"fault {identifier}: {error}") from error
+        self._faults.put(identifier, spec, self._incarnations(), self._clock.now())
+        log.info("%s: fault %s (%s) until %s", self._config.node, identifier, spec.kind, spec.expires_at)
+        self._expire()
+        return web.json_response({"id": identifier})
+
+    async def _delete_fault(self, request: web.Request) -> web.Response:
+        self._faults.delete(request.match_info["id"])
+        self._expire()
+        return web.Response(status=204)
+
+    async def _restart(self, request: web.Request) -> web.Response:
+        replica = self._replicas.get(request.match_info["name"])
+        if replica is None:
+            raise NotFound(f"no replica {request.match_info['name']} on {self._config.node}")
+        try:
+            body: Any = await request.json() if request.can_read_body else {}
+            reason = str(body.get("reason", ""))
+        except (ValueError, AttributeError) as error:
+            raise InvalidInput('the body is a JSON object such as {"reason": "..."}') from error
+        return web.json_response({"uid": await replica.restart(reason)})
+
+    def _incarnations(self) -> dict[str, str]:
+        return {name: replica.uid for name, replica in self._replicas.items()}
+
+    def _expire(self) -> None:
+        """End the faults whose time is over, apply what is left, and come back for the next one."""
+        now = self._clock.now()
+        for identifier in self._faults.expire(now):
+            log.info("%s: fault %s is over", self._config.node, identifier)
+        for replica in self._replicas.values():
+            self._apply(replica)
+        if self._expiry is not None:
+            self._expiry.cancel()
+        upcoming = self._faults.next_expiry()
+        if upcoming is not None:
+            delay = max(0.0, (upcoming - now).total_seconds())
+            self._expiry = self._loop.call_later(delay, self._expire)
+
+    def _apply(self, replica: Replica) -> None:
+        replica.driver.set_faults(
+            slow_factor=self._faults.slow_factor(replica.name, replica.uid),
+            hung=self._faults.hung(replica.name, replica.uid),
+        )
+
+
+@web.middleware
+async def _say_errors(request: web.Request, handler: Any) -> web.StreamResponse:
+    try:
+        response: web.StreamResponse = await handler(request)
+    except FleetwardError as error:
+        body = {"code": error.code, "message": error.message, "hint": error.hint}
+        return web.json_response(body, status=error.status)
+    return response
