@@ -156,9 +156,7 @@ class LabPlatform:
             raise Unavailable(msg)
         return httpx.Timeout(left, connect=min(CONNECT_TIMEOUT, left))
 
-    def _parse(
-        self, response: httpx.Response, model: type[M], doubt: type[Unavailable | Ambiguous]
-    ) -> M:
+    def _parse(self, response: httpx.Response, model: type[M], doubt: type[Unavailable | Ambiguous]) -> M:
         """Return the answer; raise what the lab says, or ``doubt`` when it says nothing that makes sense."""
         if response.is_success:
             try:

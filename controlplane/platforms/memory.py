@@ -138,6 +138,8 @@ class MemoryPlatform:
                 raise VersionConflict(msg, hint="read them again")
             failure = self._strike(WEIGHTS)
             before = dict(self._state.weights)
+            if after == before:
+                return Weights(version=present, weights=before)
             self._state.weights = after
             self._state.weights_version = self._next_version()
             answer = Weights(version=self._state.weights_version, weights=dict(after))

@@ -48,8 +48,9 @@ class Platform(Protocol):
     ) -> Weights:
         """Set the weights of the zones in ``changes`` (0..100), leave the others, and return all.
 
-        Returns only when new requests follow the new weights. With ``expected_version`` None the
-        write is unconditional. Weights that are all zero are `InvalidInput`: nobody would serve.
+        Returns only when new requests follow the new weights. A write of what is there already is
+        no effect: no new version, no line in the log. With ``expected_version`` None the write is
+        unconditional. Weights that are all zero are `InvalidInput`: nobody would serve.
         ``by`` is None for a person's own write; runs always give it.
         """
         ...

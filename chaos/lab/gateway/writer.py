@@ -99,7 +99,7 @@ class Writer:
     async def set_weights(
         self, weights: Mapping[str, int], expected_version: str | None, by: WriteTag | None
     ) -> Weights:
-        """Share new requests out anew; returns the weights in force.
+        """Share new requests out anew; returns the weights in force. The same weights again are no effect.
 
         Raises InvalidInput (unknown or missing zones, all zero), Fenced, VersionConflict,
         Unavailable (Envoy is down; nothing was done) or Ambiguous (it did not confirm in time).
@@ -115,6 +115,8 @@ class Writer:
                 raise StaleWrite(
                     f"weights are at version {current.version}, not {expected_version}", current.model_dump()
                 )
+            if dict(weights) == current.weights:
+                return current  # Envoy ignores routes that say the same, so a new version would never show.
             await self._admin.weights()
             wanted = Weights(version=str(int(current.version) + 1), weights=dict(weights))
             record = self._log.draft(
