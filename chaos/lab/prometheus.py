@@ -70,8 +70,8 @@ def config(layout: Layout) -> dict[str, Any]:
     ]
     return {
         "global": {
-            "scrape_interval": f"{settings.scrape_interval:g}s",
-            "scrape_timeout": f"{settings.scrape_interval * 0.75:g}s",
+            "scrape_interval": f"{settings.scrape_interval * 1000:.0f}ms",  # no fractions in its durations
+            "scrape_timeout": f"{settings.scrape_interval * 750:.0f}ms",
         },
         "scrape_configs": [
             {"job_name": "vllm", "static_configs": replicas},

@@ -1,0 +1,76 @@
+"""Envoy's documents: what the lab's promises about its gateway rest on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.lab.gateway import envoy
+from chaos.lab.layout import LabSettings, Layout, plan
+from controlplane.model.topology import Weights
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return plan(tmp_path, LabSettings())
+
+
+def weighted(document: dict[str, Any]) -> list[dict[str, Any]]:
+    route = document["resources"][0]["virtual_hosts"][0]["routes"][0]["route"]
+    clusters: list[dict[str, Any]] = route["weighted_clusters"]["clusters"]
+    return clusters
+
+
+def test_routes_carry_the_weights_and_their_version(layout: Layout) -> None:
+    document = envoy.routes(layout, Weights(version="7", weights={"zone-a": 0, "zone-b": 100, "zone-c": 50}))
+
+    assert document["version_info"] == "7"
+    assert {entry["name"]: entry["weight"] for entry in weighted(document)} == {
+        "chat-zone-a": 0,
+        "chat-zone-b": 100,
+        "chat-zone-c": 50,
+    }
+
+
+def test_each_zones_answers_name_the_zone_overwriting_what_the_engine_says(layout: Layout) -> None:
+    document = envoy.routes(layout, Weights(version="1", weights=dict.fromkeys(layout.zones, 100)))
+    headers = {entry["name"]: entry["response_headers_to_add"] for entry in weighted(document)}
+
+    assert headers["chat-zone-b"] == [
+        {
+            "header": {"key": "x-fleetward-zone", "value": "zone-b"},
+            "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
+        }
+    ]
+
+
+def test_every_replica_is_an_endpoint_of_its_zones_cluster(layout: Layout) -> None:
+    clusters = envoy.bootstrap(layout)["static_resources"]["clusters"]
+    ports = {
+        cluster["name"]: [
+            entry["endpoint"]["address"]["socket_address"]["port_value"]
+            for entry in cluster["load_assignment"]["endpoints"][0]["lb_endpoints"]
+        ]
+        for cluster in clusters
+    }
+
+    assert ports == {
+        f"chat-{zone}": [replica.port for node in layout.nodes_of(zone) for replica in node.replicas]
+        for zone in layout.zones
+    }
+
+
+def test_everything_listens_on_loopback_only(layout: Layout) -> None:
+    text = json.dumps(envoy.bootstrap(layout))
+
+    assert text.count('"address": "127.0.0.1"') == text.count('"port_value"')
+
+
+def test_routes_are_replaced_by_a_rename_and_leave_no_draft_in_the_watched_folder(layout: Layout) -> None:
+    for version in ("1", "2"):
+        envoy.write_routes(layout, Weights(version=version, weights=dict.fromkeys(layout.zones, 100)))
+
+    folder = envoy.routes_path(layout).parent
+    assert [path.name for path in folder.iterdir()] == ["routes.json"]
+    assert json.loads(envoy.routes_path(layout).read_text())["version_info"] == "2"
