@@ -25,7 +25,12 @@ class Model(BaseModel):
     """Frozen, strict about unknown keys, camelCase outside."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        json_schema_serialization_defaults_required=True,  # what is written out is always all there
     )
 
 
