@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 from chaos.lab.engine.request import Request
 from chaos.lab.node import openai_api
 from chaos.lab.node.driver import Driver
+from chaos.lab.node.exposition import Exposition
 from chaos.lab.node.http_metrics import HttpMetrics
-from chaos.lab.node.metrics import exposition
 from chaos.lab.node.sse import Stream, Whole
 from controlplane.kernel.ids import new_id
 
@@ -36,7 +36,7 @@ class ReplicaServer:
         self, driver: Driver, registry: CollectorRegistry, model: str, identity: dict[str, str]
     ) -> None:
         self._driver = driver
-        self._registry = registry
+        self._exposition = Exposition(registry)
         self._http = HttpMetrics(registry)
         self._model = model
         self._identity = identity
@@ -110,7 +110,7 @@ class ReplicaServer:
         return web.Response()
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=exposition(self._registry), headers=TEXT_FORMAT)
+        return web.Response(body=self._exposition.text(), headers=TEXT_FORMAT)
 
     async def _server_load(self, request: web.Request) -> web.Response:
         return web.json_response({"server_load": self._load})

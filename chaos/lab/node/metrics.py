@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import generate_latest
 
 from chaos.lab.engine.request import Request
 from chaos.lab.engine.step import StepReport
 from chaos.lab.node.families import FAMILIES
 from chaos.lab.settings import EngineSettings
-
-# As vLLM does: the exposition carries no `_created` series.
-prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class EngineMetrics:
@@ -114,11 +109,6 @@ class EngineMetrics:
     def _histogram(self, name: str, **extra: str) -> Histogram:
         child: Histogram = self._child(name, extra)
         return child
-
-
-def exposition(registry: CollectorRegistry) -> bytes:
-    """Return a registry's text in Prometheus' format 0.0.4."""
-    return generate_latest(registry)
 
 
 def _cache_config(registry: CollectorRegistry, settings: EngineSettings) -> None:
