@@ -29,7 +29,7 @@ class Source:
     def parse(cls, path: str, text: str) -> "Source":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         comments = {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
-        return cls(path, text, ast.parse(text), comments)
+        return cls(path, text, ast.parse(text, path), comments)
 
 
 @cache
