@@ -63,7 +63,10 @@ install_debian() {
     # shellcheck disable=SC2086 # a list of words
     run $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages
     if [ -d /run/systemd/system ]; then # nor at the next boot
-        for unit in $packages; do run $as_root systemctl disable --quiet "${unit%-server}" 2>/dev/null || true; done
+        for package in $packages; do
+            case $package in etcd-server) unit=etcd ;; *) unit=$package ;; esac
+            run $as_root systemctl disable --quiet "$unit" 2>/dev/null || true
+        done
     fi
 }
 
