@@ -17,6 +17,7 @@ from controlplane.model.base import Model
 from controlplane.model.states import FaultState, IncidentState, RunState, StepState
 
 RunKind = Literal["playbook", "drill"]
+StopRequest = Literal["cancel", "supersede"]
 
 
 class Record(Model):
@@ -41,7 +42,9 @@ class Run(Record):
 
     ``pins`` maps kind (``Playbook``, ``Service``, ``SLO/<name>``, ``Policy``, ``Drill``) to the
     sha256 of the revision that this run executes. ``signal`` is the trigger's signal (text)
-    and ``scope`` the names its expressions were given at the start.
+    and ``scope`` the names its expressions were given at the start. ``waiting`` says what it
+    waits for now, ``stop`` that somebody wants it to end, ``effect_at`` when it last changed
+    something outside.
     """
 
     id: str
@@ -55,6 +58,9 @@ class Run(Record):
     started_by: str = "controller"
     state: RunState
     reason: str = ""
+    waiting: str = ""
+    stop: StopRequest | None = None
+    stop_reason: str = ""
     inputs: dict[str, Any] = Field(default_factory=dict)
     scope: dict[str, Any] = Field(default_factory=dict)
     pins: dict[str, str] = Field(default_factory=dict)
@@ -63,6 +69,7 @@ class Run(Record):
     lease_owner: str | None = None
     lease_until: datetime | None = None
     due_at: datetime | None = None
+    effect_at: datetime | None = None
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -76,11 +83,35 @@ class StepRecord(Record):
     uses: str
     state: StepState
     attempt: int = 0
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """As rendered when the step first started; retries and restarts use the same."""
     resume_state: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     error: str = ""
     due_at: datetime | None = None
+    blocked_at: datetime | None = None
+    """Since when a guard or a halt keeps it from starting."""
     started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class AttemptRecord(Record):
+    """One attempt at a step. ``key`` is what the platform knows the step's effects by.
+
+    ``interrupted``: the worker was gone in the middle of it; ``calls`` counts an attempt that
+    said `Again` each time it was called.
+    """
+
+    run: str
+    step: str
+    attempt: int
+    owner: str
+    fence: int
+    key: str
+    outcome: Literal["running", "done", "again", "failed", "interrupted"]
+    message: str = ""
+    calls: int = 1
+    started_at: datetime
     ended_at: datetime | None = None
 
 
@@ -131,6 +162,16 @@ class Incident(Record):
     value: float | None = None
     objective: float | None = None
     detail: str = ""
+
+
+class IncidentLine(Record):
+    """One move of an incident, and why; ``id`` orders them."""
+
+    id: int
+    incident: str
+    at: datetime
+    state: IncidentState
+    message: str = ""
 
 
 class Verdict(StrEnum):

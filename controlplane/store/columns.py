@@ -1,0 +1,50 @@
+"""Types of columns that mean the same on SQLite and PostgreSQL: an instant, a JSON value.
+
+SQLite has no instants: they are stored as UTC text with microseconds, which sorts by time.
+A naive datetime is refused, since nobody could tell what it means.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_core import from_json, to_json
+from sqlalchemy import JSON, DateTime
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware UTC datetime."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            msg = f"a time without a zone cannot be stored: {value}"
+            raise ValueError(msg)
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+JsonValue: TypeEngine[Any] = JSON().with_variant(JSONB(), "postgresql")
+
+
+def dump_json(value: Any) -> str:
+    """Write a value as JSON: times as RFC 3339, models by their fields, what is not a number as null."""
+    return to_json(value, inf_nan_mode="null").decode()
+
+
+def load_json(text: str | bytes) -> Any:
+    """Read it back."""
+    return from_json(text)

@@ -1,0 +1,137 @@
+"""The database: one file of SQLite, its transactions, its schema.
+
+``with database.transaction() as tx`` is one unit of work: it takes the write lock at once
+(BEGIN IMMEDIATE, so that two writers queue instead of failing halfway), commits at the end
+and then calls what was given to ``tx.after_commit``. ``reading()`` sees one consistent
+state and never waits for writers (WAL). A commit is on the disk before it returns
+(synchronous=FULL). It refuses URLs it was not tested with; the types and statements are
+those of PostgreSQL too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import Conflict, FleetwardError, InvalidInput, Unavailable
+from controlplane.store import migrations
+from controlplane.store.columns import dump_json, load_json
+from controlplane.store.transaction import Transaction
+
+log = structlog.get_logger(__name__)
+
+BUSY_SECONDS = 5.0
+_READING = "fleetward_reading"
+
+
+class Database:
+    """One database. Safe between threads; a process that forks makes its own."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        """``url`` as SQLAlchemy writes it: ``sqlite:////var/lib/fleetward/fleetward.db``."""
+        try:
+            parsed = make_url(url)
+        except ArgumentError as error:
+            msg = f"{url!r} is not the URL of a database"
+            raise InvalidInput(msg, hint="write sqlite:////absolute/path.db") from error
+        if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+            msg = f"{parsed.render_as_string()} is not supported"
+            raise InvalidInput(msg, hint="write sqlite:////absolute/path.db")
+        self.clock = clock
+        self.engine = create_engine(
+            parsed,
+            pool_size=10,
+            max_overflow=30,
+            pool_timeout=BUSY_SECONDS,
+            json_serializer=dump_json,
+            json_deserializer=load_json,
+        )
+        event.listen(self.engine, "connect", _prepare)
+        event.listen(self.engine, "begin", _begin)
+
+    def now(self) -> datetime:
+        """Return the time leases are measured by."""
+        return self.clock.now()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open one unit of work. Errors of the database come as `Unavailable` or `Conflict`."""
+        with _mapped_errors(), self.engine.connect() as connection, connection.begin() as unit:
+            tx = Transaction(connection, self.now())
+            yield tx
+            self._commit(unit)
+        for call in tx.calls:
+            try:
+                call()
+            except FleetwardError as error:
+                log.warning("after a commit", error=str(error))
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Open one consistent view; nothing written in it is kept."""
+        with _mapped_errors(), self.engine.connect() as plain:
+            connection = plain.execution_options(**{_READING: True})
+            with connection.begin() as unit:
+                yield Transaction(connection, self.now())
+                unit.rollback()
+
+    def migrate(self) -> None:
+        """Bring the schema to this code's; safe when several processes do it at once."""
+        with _mapped_errors(), self.engine.begin() as connection:
+            migrations.upgrade(connection)
+
+    def ping(self) -> None:
+        """Return if the database answers and has this code's schema; raise `Unavailable` else."""
+        with self.reading() as tx:
+            tx.connection.execute(text("select 1"))
+            present, wanted = migrations.versions(tx.connection)
+        if present != wanted:
+            msg = f"the database's schema is {present or 'empty'}, this code needs {wanted}"
+            raise Unavailable(msg, hint="run `fleetward db upgrade`")
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def _commit(self, unit: Any) -> None:
+        """Commit; a seam that tests of crashes stand in."""
+        unit.commit()
+
+
+def _prepare(connection: Any, record: Any) -> None:
+    """Make a fresh connection ours: we say BEGIN, not the driver."""
+    del record
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout = {round(BUSY_SECONDS * 1000)}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    reading = connection.get_execution_options().get(_READING)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _mapped_errors() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        msg = f"the database refuses: {error.orig}"
+        raise Conflict(msg) from error
+    except (DBAPIError, SQLAlchemyError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        msg = f"the database does not answer: {cause}"
+        raise Unavailable(msg) from error

@@ -1,0 +1,71 @@
+"""Decisions, also those not to act. The same one again within five minutes is counted, not repeated."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+from sqlalchemy import delete, func, select, update
+
+from controlplane.kernel.errors import NotFound
+from controlplane.model.records import Decision
+from controlplane.store.columns import dump_json
+from controlplane.store.tables import decisions
+from controlplane.store.unit import Repository, equal
+
+COALESCE_SECONDS = 300.0
+
+
+class DecisionRepository(Repository):
+    """``tx.decisions``."""
+
+    def record(self, decision: Decision) -> Decision:
+        """Write a decision, or count it on the row that already says the same; returns that row.
+
+        The same is: playbook, trigger, signal, incident, target, outcome, run, and every guard's verdict.
+        The values they were made on stay those of the first.
+        """
+        sameness = _sameness(decision)
+        latest = (
+            select(decisions).where(decisions.c.sameness == sameness).order_by(decisions.c.at.desc()).limit(1)
+        )
+        row = self.unit.row(latest)
+        if row is not None and decision.at - row["at"] < timedelta(seconds=COALESCE_SECONDS):
+            change = {"count": row["count"] + 1, "last_at": decision.last_at}
+            self.unit.write(update(decisions).where(decisions.c.id == row["id"]).values(**change))
+            return Decision.model_validate({**row, **change})
+        values = decision.model_dump(by_alias=False)
+        values["guards"] = [guard.model_dump(mode="json", by_alias=False) for guard in decision.guards]
+        self.unit.add(decisions, **values, sameness=sameness)
+        self.unit.emit("decision", decision.id)
+        return decision
+
+    def get(self, decision_id: str) -> Decision:
+        row = self.unit.row(select(decisions).where(decisions.c.id == decision_id))
+        if row is None:
+            msg = f"no decision `{decision_id}`"
+            raise NotFound(msg)
+        return Decision.model_validate(row)
+
+    def list(self, *, limit: int = 100, **which: str | None) -> list[Decision]:
+        """List decisions, newest first; ``which``: target, incident, run, playbook, trigger, outcome."""
+        found = select(decisions).where(*equal(decisions, **which))
+        found = found.order_by(decisions.c.last_at.desc(), decisions.c.id.desc()).limit(limit)
+        return [Decision.model_validate(row) for row in self.unit.rows(found)]
+
+    def count(self, **which: str | None) -> int:
+        """Count what `list` would list without a limit."""
+        found = select(func.count()).select_from(decisions).where(*equal(decisions, **which))
+        return int(self.unit.scalar(found))
+
+    def prune(self, older_than: timedelta) -> int:
+        """Delete decisions that were last made longer ago than this."""
+        return self.unit.write(delete(decisions).where(decisions.c.last_at < self.now - older_than))
+
+
+def _sameness(decision: Decision) -> str:
+    told = decision.model_dump(
+        include={"playbook", "trigger", "signal", "incident", "target", "outcome", "run"}, mode="json"
+    )
+    guards = [[guard.guard, guard.verdict.value] for guard in decision.guards]
+    return hashlib.sha256(dump_json([told, guards]).encode()).hexdigest()

@@ -1,0 +1,89 @@
+"""Documents as immutable revisions, which of them is in force, and what the last load could not read.
+
+A run pins revisions by their hash, so a revision is never changed. A file with mistakes
+leaves the last good revision in force; the mistakes stay readable until the next load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, delete, insert, select, update
+
+from controlplane.kernel.errors import NotFound, Problem
+from controlplane.model.documents import KINDS, revision_hash
+from controlplane.model.kind import Kind
+from controlplane.model.records import Revision
+from controlplane.store.tables import active_documents, documents, load_problems
+from controlplane.store.unit import Repository
+
+
+class DocumentRepository(Repository):
+    """``tx.documents``."""
+
+    def put(self, model: Kind, source: str = "") -> str:
+        """Store a revision if it is new, put it in force, and return its sha256."""
+        sha256 = revision_hash(model)
+        if self.unit.row(select(documents.c.kind).where(documents.c.sha256 == sha256)) is None:
+            body = model.model_dump(mode="json", by_alias=True)
+            row = {"sha256": sha256, "kind": model.kind, "name": model.name, "body": body}
+            self.unit.write(insert(documents).values(**row, source=source, loaded_at=self.now))
+        in_force = select(active_documents.c.sha256).where(*self._slot(model.kind, model.name))
+        present = self.unit.scalar(in_force)
+        if present is None:
+            self.unit.add(active_documents, kind=model.kind, name=model.name, sha256=sha256, since=self.now)
+        elif present != sha256:
+            change = update(active_documents).where(*self._slot(model.kind, model.name))
+            self.unit.write(change.values(sha256=sha256, since=self.now))
+        if present != sha256:
+            self.unit.emit("document", f"{model.kind}/{model.name}")
+        return sha256
+
+    def get(self, sha256: str) -> Revision:
+        row = self.unit.row(select(documents).where(documents.c.sha256 == sha256))
+        if row is None:
+            msg = f"no revision {sha256[:12]}"
+            raise NotFound(msg)
+        return Revision.model_validate(row)
+
+    def load(self, sha256: str) -> Kind:
+        """Return a revision as the kind it is."""
+        revision = self.get(sha256)
+        return KINDS[revision.kind].model_validate(revision.body)
+
+    def active(self, kind: str | None = None) -> list[Revision]:
+        """List the revisions in force, by kind and name."""
+        joined = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
+        if kind is not None:
+            joined = joined.where(documents.c.kind == kind)
+        found = joined.order_by(documents.c.kind, documents.c.name)
+        return [Revision.model_validate(row) for row in self.unit.rows(found)]
+
+    def find(self, kind: str, name: str) -> Revision | None:
+        """Return the revision in force, if there is one."""
+        joined = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
+        row = self.unit.row(joined.where(*self._slot(kind, name)))
+        return None if row is None else Revision.model_validate(row)
+
+    def retire(self, kind: str, name: str) -> bool:
+        """Take a document out of force; its revisions stay for the runs that pin them."""
+        gone = self.unit.write(delete(active_documents).where(*self._slot(kind, name))) > 0
+        if gone:
+            self.unit.emit("document", f"{kind}/{name}")
+        return gone
+
+    def replace_problems(self, problems: Sequence[Problem]) -> None:
+        """Keep the mistakes of the last load, and forget those of the load before."""
+        self.unit.write(delete(load_problems))
+        for each in problems:
+            row = {name: getattr(each, name) for name in Problem.__dataclass_fields__}
+            self.unit.add(load_problems, **row, at=self.now)
+
+    def problems(self) -> list[Problem]:
+        """List the mistakes of the last load."""
+        rows = self.unit.rows(select(load_problems).order_by(load_problems.c.id))
+        return [Problem(**{name: row[name] for name in Problem.__dataclass_fields__}) for row in rows]
+
+    @staticmethod
+    def _slot(kind: str, name: str) -> tuple[ColumnElement[bool], ...]:
+        return (active_documents.c.kind == kind, active_documents.c.name == name)

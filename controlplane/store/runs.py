@@ -1,0 +1,185 @@
+"""Runs: finding them, and holding one by a lease with a fence so that one worker alone advances it.
+
+Every write of a worker happens in a transaction that begins with `RunRepository.hold`: it
+is conditional on the fence, renews the lease, and raises `Fenced` when a later worker has
+taken the run. A run's state moves in `controlplane.store.transitions` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, func, or_, select, update
+
+from controlplane.kernel.errors import Fenced, NotFound
+from controlplane.model.records import Run, RunKind, StopRequest
+from controlplane.model.states import RunState, is_final
+from controlplane.store.tables import runs
+from controlplane.store.unit import Repository, equal
+
+LEASE_SECONDS = 15.0
+ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
+_HELD = [column for column in runs.c if column.name != "plan"]  # the plan is read once, and large
+
+
+class HeldRun(Run):
+    """A run as the worker that holds it sees it, with what only the engine remembers."""
+
+    progress: dict[str, Any] = Field(default_factory=dict)
+    stop_undo: bool = True
+    ending: RunState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs; None means any. ``active`` True: not final; False: final.
+
+    ``ended_after``: those that are still active, or ended later than this.
+    """
+
+    kind: RunKind | None = None
+    active: bool | None = None
+    state: str | None = None
+    name: str | None = None
+    service: str | None = None
+    target: str | None = None
+    signal: str | None = None
+    incident: str | None = None
+    group: str | None = None
+    created_after: datetime | None = None
+    ended_after: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        names = ("kind", "state", "name", "service", "target", "signal", "incident", "group")
+        found = equal(runs, **{name: getattr(self, name) for name in names})
+        if self.active is not None:
+            active = runs.c.state.in_(ACTIVE_STATES)
+            found.append(active if self.active else ~active)
+        if self.created_after is not None:
+            found.append(runs.c.created_at > self.created_after)
+        if self.ended_after is not None:
+            found.append(or_(runs.c.ended_at.is_(None), runs.c.ended_at > self.ended_after))
+        return found
+
+
+class RunRepository(Repository):
+    """``tx.runs``. Steps, attempts, journal and undo records: ``tx.steps``, ``tx.journal``, ``tx.undo``."""
+
+    def add(self, run: Run, plan: dict[str, Any]) -> Run:
+        """Write a new run and what it executes (`controlplane.act.plan.RunPlan`, as JSON)."""
+        self.unit.add(runs, **run.model_dump(by_alias=False), plan=plan, progress={})
+        self.unit.emit("run", run.id)
+        return run
+
+    def find(self, run_id: str) -> Run | None:
+        row = self.unit.row(select(runs).where(runs.c.id == run_id))
+        return None if row is None else Run.model_validate(row)
+
+    def get(self, run_id: str) -> Run:
+        found = self.find(run_id)
+        if found is None:
+            msg = f"no run `{run_id}`"
+            raise NotFound(msg)
+        return found
+
+    def list(self, which: RunQuery | None = None, *, limit: int = 100) -> list[Run]:
+        """List runs, newest first."""
+        found = select(runs).where(*(which or RunQuery()).conditions())
+        rows = self.unit.rows(found.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit))
+        return [Run.model_validate(row) for row in rows]
+
+    def count(self, which: RunQuery | None = None) -> int:
+        """Count what `list` would list without a limit."""
+        found = select(func.count()).select_from(runs).where(*(which or RunQuery()).conditions())
+        return int(self.unit.scalar(found))
+
+    def plan(self, run_id: str) -> dict[str, Any]:
+        """Return what the run executes, as JSON."""
+        return dict(self.unit.scalar(select(runs.c.plan).where(runs.c.id == run_id)))
+
+    def ahead_in_group(self, run: Run) -> Run | None:
+        """Return the run of the same group that must end before ``run`` may start, if there is one."""
+        if run.group is None:
+            return None
+        earlier = (runs.c.created_at < run.created_at) | (
+            (runs.c.created_at == run.created_at) & (runs.c.id < run.id)
+        )
+        found = select(runs).where(
+            runs.c.group == run.group,
+            runs.c.id != run.id,
+            runs.c.state.in_(ACTIVE_STATES),
+            or_(runs.c.state != RunState.QUEUED.value, earlier),
+        )
+        row = self.unit.row(found.order_by(runs.c.created_at, runs.c.id).limit(1))
+        return None if row is None else Run.model_validate(row)
+
+    def take(self, run_id: str, owner: str, seconds: float = LEASE_SECONDS) -> HeldRun | None:
+        """Take a run that is due and that nobody holds, under a higher fence; None otherwise."""
+        free = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= self.now)
+        due = (runs.c.id == run_id, runs.c.due_at <= self.now, free)
+        until = self.now + timedelta(seconds=seconds)
+        values = {"lease_owner": owner, "lease_until": until, "fence": runs.c.fence + 1}
+        row = self.unit.row(update(runs).where(*due).values(**values).returning(*_HELD))
+        return None if row is None else HeldRun.model_validate(row)
+
+    def hold(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS) -> HeldRun:
+        """Renew the lease and return the run as it is now; raise `Fenced` if a later worker has it."""
+        mine = update(runs).where(runs.c.id == run_id, runs.c.fence == fence)
+        until = self.now + timedelta(seconds=seconds)
+        row = self.unit.row(mine.values(lease_until=until).returning(*_HELD))
+        if row is None:
+            msg = f"{run_id} was taken over: fence {fence} no longer holds it"
+            raise Fenced(msg)
+        return HeldRun.model_validate(row)
+
+    def release(self, run_id: str, fence: int, due_at: datetime | None) -> None:
+        """Give a held run back; ``due_at`` says when somebody must look at it again."""
+        mine = update(runs).where(runs.c.id == run_id, runs.c.fence == fence)
+        sent = self.now if due_at is not None and due_at <= self.now else None
+        self.unit.write(mine.values(lease_owner=None, lease_until=None, due_at=due_at, sent_at=sent))
+
+    def update(self, run_id: str, **values: Any) -> None:
+        """Change what is remembered of a run beside its state."""
+        self.unit.write(update(runs).where(runs.c.id == run_id).values(**values))
+
+    def request_stop(self, run_id: str, stop: StopRequest, reason: str, *, undo: bool) -> bool:
+        """Ask a run to end; False if it has ended or was asked to cancel before. It is due at once.
+
+        A cancel outranks a supersede; the first cancel stands.
+        """
+        mine = update(runs).where(runs.c.id == run_id, runs.c.state.in_(ACTIVE_STATES))
+        weaker = (
+            runs.c.stop.is_(None) if stop == "supersede" else or_(runs.c.stop.is_(None), runs.c.stop != stop)
+        )
+        values = {"stop": stop, "stop_reason": reason, "stop_undo": undo}
+        changed = self.unit.write(mine.where(weaker).values(**values, due_at=self.now, sent_at=self.now)) > 0
+        if changed:
+            self.unit.emit("run", run_id)
+        return changed
+
+    def wake_group(self, group: str) -> None:
+        """Make the queued runs of a group due: one that was ahead of them has ended."""
+        queued = (runs.c.group == group, runs.c.state == RunState.QUEUED.value)
+        self.unit.write(update(runs).where(*queued).values(due_at=self.now, sent_at=None))
+
+    def due(self, *, resend_after: float, limit: int) -> Sequence[str]:
+        """List runs that are due, that nobody holds, and whose message was not sent or is overdue."""
+        overdue = runs.c.sent_at <= self.now - timedelta(seconds=resend_after)
+        unsent = or_(runs.c.sent_at.is_(None), runs.c.sent_at < runs.c.due_at, overdue)
+        free = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= self.now)
+        found = select(runs.c.id).where(runs.c.due_at <= self.now, free, unsent)
+        return [row["id"] for row in self.unit.rows(found.order_by(runs.c.due_at).limit(limit))]
+
+    def mark_sent(self, run_ids: Iterable[str]) -> None:
+        """Remember that these were given to the carrier now."""
+        self.unit.write(update(runs).where(runs.c.id.in_(list(run_ids))).values(sent_at=self.now))
+
+    def merge_result(self, run_id: str, **values: Any) -> None:
+        """Add to a run's result: a drill's verdict, for example."""
+        result = self.get(run_id).result
+        self.update(run_id, result={**result, **values})
+        self.unit.emit("run", run_id)

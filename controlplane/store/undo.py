@@ -1,0 +1,84 @@
+"""Undo records: what stood there before, what was about to be written, what was written.
+
+One per run, step, target and field. ``before`` is written once and never again, so that a
+ramp undoes to its beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, insert, select, update
+
+from controlplane.model.action import Change, UndoRecord, UndoStatus
+from controlplane.model.records import UndoView
+from controlplane.model.target import Target
+from controlplane.store.tables import undo_records
+from controlplane.store.unit import Repository
+
+
+class UndoRepository(Repository):
+    """``tx.undo``."""
+
+    def intend(self, run: str, step: str, change: Change) -> None:
+        """Write down what is about to be done; ``before`` only if it is the first time."""
+        mine = self._key(run, step, change)
+        again = update(undo_records).where(*mine).values(intended=change.intended, at=self.now)
+        if self.unit.write(again):
+            return
+        row = {"run": run, "step": step, "target": str(change.target), "field": change.field}
+        values = {"before": change.before, "intended": change.intended, "applied": None}
+        status = UndoStatus.PENDING.value
+        self.unit.write(insert(undo_records).values(**row, **values, status=status, detail="", at=self.now))
+
+    def applied(self, run: str, step: str, change: Change) -> None:
+        """Write down that it was done."""
+        done = update(undo_records).where(*self._key(run, step, change))
+        self.unit.write(done.values(applied=change.intended, at=self.now))
+
+    def settle(self, run: str, step: str, target: str, field: str, status: UndoStatus, detail: str) -> None:
+        """Write down what came of taking one record back."""
+        mine = (
+            undo_records.c.run == run,
+            undo_records.c.step == step,
+            undo_records.c.target == target,
+            undo_records.c.field == field,
+        )
+        change = update(undo_records).where(*mine)
+        self.unit.write(change.values(status=status.value, detail=detail, at=self.now))
+
+    def keep(self, run: str, detail: str) -> None:
+        """What is not taken back yet stays."""
+        mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
+        change = update(undo_records).where(*mine)
+        self.unit.write(change.values(status=UndoStatus.KEPT.value, detail=detail, at=self.now))
+
+    def next(self, run: str) -> UndoRecord | None:
+        """Return the record to take back next: the newest that is pending."""
+        mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
+        row = self.unit.row(select(undo_records).where(*mine).order_by(undo_records.c.id.desc()).limit(1))
+        if row is None:
+            return None
+        fields = ("run", "step", "field", "before", "intended", "applied", "detail")
+        values: dict[str, Any] = {name: row[name] for name in fields}
+        return UndoRecord(**values, target=Target.parse(row["target"]), status=UndoStatus(row["status"]))
+
+    def count(self, run: str, *statuses: UndoStatus) -> int:
+        """Count the run's records with one of these statuses."""
+        wanted = [status.value for status in statuses]
+        mine = (undo_records.c.run == run, undo_records.c.status.in_(wanted))
+        return int(self.unit.scalar(select(func.count()).select_from(undo_records).where(*mine)))
+
+    def list(self, run: str) -> list[UndoView]:
+        """List a run's records in the order of their first effects."""
+        found = select(undo_records).where(undo_records.c.run == run).order_by(undo_records.c.id)
+        return [UndoView.model_validate(row) for row in self.unit.rows(found)]
+
+    @staticmethod
+    def _key(run: str, step: str, change: Change) -> tuple[ColumnElement[bool], ...]:
+        return (
+            undo_records.c.run == run,
+            undo_records.c.step == step,
+            undo_records.c.target == str(change.target),
+            undo_records.c.field == change.field,
+        )
