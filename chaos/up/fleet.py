@@ -1,0 +1,173 @@
+"""The embedded fleet as one thing: up, tended, down.
+
+A state directory has one owner at a time (a lock that dies with its holder). What an
+earlier start left there is adopted (a whole lab) or ended. Starting is done side by side
+where nothing waits for the other, so that a person does not wait for the sum.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TextIO
+
+import httpx
+
+from chaos.lab.layout import LabSettings, free_ports
+from chaos.lab.processes import ProcessTable
+from chaos.lab.supervisor import Lab
+from chaos.up.stack import COMMAND, Stack, end_leftovers
+from controlplane.kernel.clock import Clock, SystemClock
+from controlplane.kernel.errors import Conflict, FleetwardError, InvalidInput, Unavailable
+from controlplane.model.base import Mode
+from controlplane.model.signals import SIGNALS
+from controlplane.store.database import Database
+
+Progress = Callable[[str], None]
+
+READY_SECONDS = 60.0
+POLL_SECONDS = 0.2
+FRESH = timedelta(seconds=6)
+"""A controller that measured within three ticks is at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """What can be chosen about an embedded fleet; ``documents`` are files or folders to apply."""
+
+    state_dir: Path
+    documents: tuple[Path, ...]
+    lab: LabSettings = field(default_factory=LabSettings)
+    mode: Mode | None = None
+    api_port: int | None = None
+
+
+class EmbeddedFleet:
+    """Lab and control plane of one state directory. Not to be used from two threads."""
+
+    def __init__(self, options: FleetOptions, clock: Clock | None = None) -> None:
+        self.options = options
+        self.clock = clock or SystemClock()
+        self.state_dir = options.state_dir.resolve()
+        self.table = ProcessTable(self.state_dir)
+        self.lab = Lab(self.state_dir, options.lab)
+        self.database = Database(f"sqlite:///{self.state_dir / 'fleetward.db'}", self.clock)
+        ports = free_ports(2)
+        self.stack = Stack(self.table, self.clock, options.api_port or ports[0], ports[1])
+
+    @contextmanager
+    def running(self, progress: Progress) -> Iterator[EmbeddedFleet]:
+        """Bring everything up, and down again however the block ends."""
+        with self._owned():
+            try:
+                self._start(progress)
+                yield self
+            finally:
+                self._stop(progress)
+
+    def tend(self) -> list[str]:
+        """Keep the control plane's processes alive; return what was noticed, in sentences."""
+        return self.stack.tend()
+
+    def sign_in_address(self) -> str:
+        """Return the console's address with a single-use token in its fragment."""
+        return str(self._command("login", "-o", "json")["address"])
+
+    @contextmanager
+    def _owned(self) -> Iterator[None]:
+        self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.state_dir / "up.lock").open("w") as lock:
+            self._take(lock)
+            yield
+
+    def _take(self, lock: TextIO) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            msg = f"another `fleetward up` runs in {self.state_dir}"
+            raise Conflict(msg, hint="stop it, or choose another --state-dir") from error
+
+    def _start(self, progress: Progress) -> None:
+        for name in end_leftovers(self.table):
+            progress(f"ended {name}, left by an earlier start")
+        self.stack.start_carrier()
+        applying = self._begin_apply()
+        try:
+            if self.lab.adopt():
+                progress("adopted the lab that an earlier start left running")
+            else:
+                self.lab.start(progress)
+        finally:
+            _, errors = applying.communicate()
+        if applying.returncode:
+            msg = f"the documents could not be applied:\n{errors.strip()}"
+            raise InvalidInput(msg)
+        self.stack.start_api()
+        self.stack.start_loop()
+        self._wait_ready(progress)
+
+    def _stop(self, progress: Progress) -> None:
+        progress("stopping")
+        killed = self.stack.stop()
+        killed += self.lab.stop(progress)
+        if killed:
+            progress(f"had to kill: {', '.join(killed)}")
+        self.database.close()
+
+    def _begin_apply(self) -> subprocess.Popen[str]:
+        argv = [*COMMAND, "apply", "--state-dir", str(self.state_dir)]
+        argv += ["--mode", self.options.mode] if self.options.mode else []
+        argv += [str(path) for path in self.options.documents]
+        return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def _wait_ready(self, progress: Progress) -> None:
+        deadline = self.clock.monotonic() + READY_SECONDS
+        waiting: dict[str, Callable[[], bool]] = {"API": self._api_answers, "controller": self._is_measured}
+        while waiting:
+            for name in [name for name, is_ready in waiting.items() if is_ready()]:
+                del waiting[name]
+                progress(f"{name} ready")
+            self.tend()
+            if waiting and self.clock.monotonic() > deadline:
+                msg = f"not ready after {READY_SECONDS:.0f} s: {', '.join(waiting)}"
+                raise Unavailable(msg, hint=f"see {self.state_dir / 'logs'}")
+            self.clock.sleep(POLL_SECONDS if waiting else 0)
+
+    def _api_answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.stack.api}/api/v1/readyz", timeout=2).status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+    def _is_measured(self) -> bool:
+        try:
+            with self.database.reading() as tx:
+                measured_at = tx.snapshots.at(SIGNALS)
+        except FleetwardError:
+            return False
+        return measured_at is not None and self.clock.now() - measured_at < FRESH
+
+    def _command(self, *argv: str) -> dict[str, object]:
+        done = subprocess.run(
+            [*COMMAND, *argv, "--state-dir", str(self.state_dir)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            msg = f"`fleetward {argv[0]}` failed: {done.stderr.strip()}"
+            raise Unavailable(msg)
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+
+def shipped_documents(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Return where the shipped playbooks, the lab's service and the drill catalogue lie, and ``extra``."""
+    chaos = Path(__file__).parents[1]
+    playbooks = chaos.parent / "controlplane" / "shipped" / "playbooks"
+    if not playbooks.is_dir():
+        playbooks = chaos.parent / "playbooks"
+    return (playbooks, chaos / "lab" / "fleet", chaos / "catalog", *extra)

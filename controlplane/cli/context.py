@@ -1,0 +1,45 @@
+"""What commands share: the state directory, the settings it leads to, and the opened database."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane.bootstrap import open_database
+from controlplane.settings import Settings
+from controlplane.store.database import Database
+
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir", help="Where the state is kept [env FLEETWARD_STATE_DIR, default .fleetward]."
+    ),
+]
+
+
+def load_settings(state_dir: Path | None) -> Settings:
+    """Read the settings; the option wins over the environment."""
+    return Settings() if state_dir is None else Settings(state_dir=state_dir)
+
+
+@contextmanager
+def database(state_dir: Path | None) -> Iterator[Database]:
+    """Open the database of a state directory, with the present schema."""
+    opened = open_database(load_settings(state_dir))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def who() -> str:
+    """Name the person at this terminal, for the record."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return "cli"

@@ -1,0 +1,85 @@
+"""``fleetward validate`` and ``fleetward apply``: from YAML files to what the loop runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane.bootstrap import apply_bundle, load_files
+from controlplane.cli.context import StateDir, database
+from controlplane.cli.output import Exit, Format, FormatOption, emit_json, emit_table, out
+from controlplane.kernel.errors import Problem
+from controlplane.model.base import MODES, Mode
+
+Files = Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.", exists=True)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("validate")(validate)
+    app.command("apply")(apply)
+
+
+def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
+    """Check playbooks, SLOs, services, policies and drills; report every mistake with its place.
+
+    Exit code 1 if there is any. With -o json: a list of
+    {"file","line","column","path","message","suggestion"}.
+    """
+    bundle = load_files(files)
+    problems = sorted(bundle.problems, key=lambda p: (p.file, p.line, p.column))
+    if output is Format.JSON:
+        emit_json([_as_dict(problem) for problem in problems])
+    else:
+        for problem in problems:
+            out.print(str(problem), markup=False, soft_wrap=True)
+        what = f"{len(bundle.documents)} documents, {_count(problems)}"
+        out.print(what)
+    if problems:
+        raise typer.Exit(Exit.FAILED)
+
+
+def apply(
+    files: Files,
+    state_dir: StateDir = None,
+    mode: Annotated[
+        str | None, typer.Option(help=f"Make the policy's mode this: {', '.join(MODES)}.")
+    ] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Load files into the control plane. Invalid ones change nothing: the last good revisions stay."""
+    bundle = load_files(files)
+    chosen = next((known for known in MODES if known == mode), None)
+    if mode is not None and chosen is None:
+        message = f"unknown mode `{mode}`"
+        raise typer.BadParameter(message + f"; valid: {', '.join(MODES)}")
+    with database(state_dir) as db:
+        revisions = apply_bundle(db, bundle, mode=_mode(chosen))
+    if output is Format.JSON:
+        emit_json([{"kind": r.kind, "name": r.name, "sha256": r.sha256} for r in revisions])
+        return
+    emit_table(
+        "Applied",
+        ("kind", "name", "revision"),
+        [(r.kind, r.name, r.sha256[:12]) for r in revisions],
+        "Nothing.",
+    )
+
+
+def _mode(chosen: Mode | None) -> Mode | None:
+    return chosen
+
+
+def _count(problems: Sequence[Problem]) -> str:
+    return (
+        "no problem" if not problems else "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    )
+
+
+def _as_dict(problem: Problem) -> dict[str, object]:
+    return {
+        name: getattr(problem, name) for name in ("file", "line", "column", "path", "message", "suggestion")
+    }
