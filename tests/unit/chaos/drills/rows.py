@@ -15,7 +15,8 @@ def request(seq: int, at: float, zone: str | None, **fields: Any) -> Request:
     row = {
         "seq": seq, "planned_at": at, "sent_at": at + 0.001, "first_token_at": at + 0.1, "ended_at": at + 2.3,
         "outcome": "ok", "status": 200, "zone": zone, "replica": f"{zone}-0",
-        "replica_uid": f"{zone}-0-first", "planned_tokens": 100, "tokens": 100, "ttft": 0.1, "tpot": 0.022, "correct": True,
+        "replica_uid": f"{zone}-0-first", "planned_tokens": 100, "tokens": 100,
+        "ttft": 0.1, "tpot": 0.022, "correct": True,
     }  # fmt: skip
     return Request.model_validate({**row, **fields})
 

@@ -1,0 +1,171 @@
+"""Faults in the embedded fleet: its process table for kills, its nodes' sockets for the rest.
+
+Works with nothing but the state directory: no API, no database, no supervisor. Each node has a
+unix socket of mode 0600 that the control plane never reads.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from chaos.drivers.port import CALL_TIMEOUT, Answer, Capability, Incarnation, NodeFault, NodeStatus
+from chaos.lab.layout import Layout
+from chaos.lab.node.config import NodeConfig
+from chaos.lab.processes import START_TIME_TOLERANCE, ProcessRecord, ProcessTable
+from controlplane.kernel.clock import Clock, SystemClock
+from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
+from controlplane.model.target import Target
+
+_QUESTION = "Count slowly."
+
+
+class LabDriver:
+    """Implements `chaos.drivers.port.Driver` for the lab under one state directory."""
+
+    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang"})
+
+    def __init__(self, state_dir: Path, clock: Clock | None = None) -> None:
+        self._state_dir = state_dir
+        self._clock = clock or SystemClock()
+        self._table = ProcessTable(state_dir, self._clock)
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+    def targets(self) -> list[Target]:
+        found: dict[Target, None] = {}
+        for node in self._layout().nodes:
+            here = Target(node.service, node.cluster, node.zone, node.node)
+            found[here.at("zone")] = None
+            found[here] = None
+            found.update((replace(here, replica=replica.name), None) for replica in node.replicas)
+        return sorted(found)
+
+    def incarnation(self, node: str) -> Incarnation | None:
+        record = self._record(node)
+        if not self._table.is_alive(record):
+            return None
+        return Incarnation(pid=record.pid, start_time=record.start_time)
+
+    def status(self, node: str) -> NodeStatus:
+        response = self._call(node, "GET", "/status")
+        try:
+            return NodeStatus.model_validate(response.json())
+        except (ValueError, ValidationError) as error:
+            raise Unavailable(f"{node} says something unreadable of itself: {error}") from error
+
+    def is_live(self, target: Target) -> bool:
+        try:
+            return httpx.get(f"{self._address(target)}/health", timeout=CALL_TIMEOUT).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def ask(self, targets: Sequence[Target], *, tokens: int, timeout: float) -> list[Answer]:
+        addresses = [self._address(target) for target in targets]
+        model = self._layout().settings.model
+        with ThreadPoolExecutor(max_workers=max(1, len(addresses))) as pool:
+            futures = [pool.submit(self._ask, address, model, tokens, timeout) for address in addresses]
+            return [future.result() for future in futures]
+
+    # ── breaking and mending ────────────────────────────────────────────────────────────────────
+
+    def kill(self, node: str, incarnation: Incarnation) -> bool:
+        record = self._record(node)
+        same = record.pid == incarnation.pid
+        if not same or abs(record.start_time - incarnation.start_time) > START_TIME_TOLERANCE:
+            return False
+        return self._table.signal(record.name, signal.SIGKILL)
+
+    def respawn(self, node: str) -> None:
+        self._table.respawn(self._record(node).name)
+
+    def put_fault(self, node: str, fault_id: str, fault: NodeFault) -> None:
+        body = fault.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self._call(node, "PUT", f"/faults/{fault_id}", body)
+
+    def delete_fault(self, node: str, fault_id: str) -> None:
+        self._call(node, "DELETE", f"/faults/{fault_id}")
+
+    # ── how ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _layout(self) -> Layout:
+        return Layout.load(self._state_dir)
+
+    def _node(self, node: str) -> NodeConfig:
+        nodes = self._layout().nodes
+        found = next((one for one in nodes if one.node == node), None)
+        if found is None:
+            raise NotFound(f"no node `{node}`", hint=f"nodes: {', '.join(one.node for one in nodes)}")
+        return found
+
+    def _record(self, node: str) -> ProcessRecord:
+        found = next((one for one in self._table.records() if one.kind == "node" and one.node == node), None)
+        if found is None:
+            raise NotFound(f"no process of node `{node}` in {self._state_dir}/processes.json")
+        return found
+
+    def _address(self, target: Target) -> str:
+        replicas = self._node(target.node or "").replicas
+        port = next((one.port for one in replicas if one.name == target.replica), None)
+        if port is None:
+            raise NotFound(f"{target} is not a replica of this lab")
+        return f"http://127.0.0.1:{port}"
+
+    def _call(self, node: str, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        transport = httpx.HTTPTransport(uds=str(self._node(node).socket))
+        try:
+            with httpx.Client(transport=transport, base_url="http://node", timeout=CALL_TIMEOUT) as client:
+                response = client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise Unavailable(f"{node} does not answer: {error}") from error
+        if response.status_code >= 500:
+            raise Unavailable(f"{node} answered {response.status_code} to {method} {path}")
+        if response.status_code >= 400:
+            raise InvalidInput(f"{node} refuses {method} {path}: {response.text[:200]}")
+        return response
+
+    def _ask(self, address: str, model: str, tokens: int, timeout: float) -> Answer:
+        """Stream one answer; the time-out holds for the whole of it."""
+        body = {
+            "model": model, "messages": [{"role": "user", "content": _QUESTION}], "max_tokens": tokens,
+            "ignore_eos": True, "stream": True,
+        }  # fmt: skip
+        began = self._clock.monotonic()
+        arrivals: list[float] = []
+        try:
+            with (
+                httpx.Client(timeout=timeout) as client,
+                client.stream("POST", f"{address}/v1/chat/completions", json=body) as response,
+            ):
+                if response.status_code != 200:
+                    return Answer(ok=False, detail=f"HTTP {response.status_code}")
+                for line in response.iter_lines():
+                    now = self._clock.monotonic() - began
+                    if now > timeout:
+                        return Answer(ok=False, detail=f"no end within {timeout:g} s")
+                    arrivals += [now] * _tokens_in(line)
+        except httpx.HTTPError as error:
+            return Answer(ok=False, detail=f"{type(error).__name__}: {error}")
+        if not arrivals:
+            return Answer(ok=False, detail="no token")
+        tpot = (arrivals[-1] - arrivals[0]) / (len(arrivals) - 1) if len(arrivals) > 1 else None
+        return Answer(ok=True, ttft=arrivals[0], tpot=tpot)
+
+
+def _tokens_in(line: str) -> int:
+    """Count the content chunks in one line of an event stream: 0 or 1."""
+    if not line.startswith("data: {"):
+        return 0
+    try:
+        event = json.loads(line[6:])
+        return int(any(choice["delta"].get("content") for choice in event["choices"]))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return 0

@@ -1,0 +1,90 @@
+"""``zone.gray``: a zone that answers everything, only too slowly: the failure that health checks miss.
+
+Seen from outside by a short question to each replica before, during and after, past the gateway:
+the time per token is compared with what it was when the fault was armed.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import ClassVar
+
+from pydantic import Field
+
+from chaos.drivers.port import Capability, Driver, NodeFault
+from chaos.faults.base import Armed, Fault, Placed, Seen, nodes_of, replicas_of
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.base import Level, Model
+
+TOKENS = 16
+"""Length of the question's answer: a third of a second when all is well."""
+TIMEOUT = 4.0
+"""Seconds for one answer; a replica that needs longer is slow beyond doubt."""
+
+
+class ZoneGrayParameters(Model):
+    """How slow."""
+
+    factor: float = Field(3.0, ge=1.5, le=20, description="by how much each step of an engine takes longer")
+
+
+class ZoneGray(Fault[ZoneGrayParameters]):
+    """Makes every step of every engine in a zone take ``factor`` times as long.
+
+    Nothing fails, health checks stay green. Seen: each node lists the fault and the measured time
+    per token has grown by at least half of what was asked for. Gone: no node lists it and the time
+    per token is within a quarter of that.
+    """
+
+    name: ClassVar[str] = "zone.gray"
+    level: ClassVar[Level] = "zone"
+    parameters: ClassVar[type[Model]] = ZoneGrayParameters
+    needs: ClassVar[frozenset[Capability]] = frozenset({"slow"})
+
+    def arm(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Armed:
+        before = _time_per_token(fault, driver)
+        if before is None:
+            raise Unavailable("no replica of the target answers: being slow could not be seen")
+        zones = tuple(sorted({target.zone for target in fault.targets if target.zone}))
+        return Armed({"nodes": nodes_of(fault.targets, driver), "timePerToken": before}, zones=zones)
+
+    def inject(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> None:
+        body = NodeFault(kind="slow", factor=fault.parameters.factor, expires_at=fault.expires_at)
+        for node in fault.undo["nodes"]:
+            driver.put_fault(node, fault.id, body)
+
+    def verify(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Seen:
+        for node in fault.undo["nodes"]:
+            if not driver.status(node).carries(fault.id):
+                return Seen(yes=False, detail=f"{node} does not list the fault")
+        growth = self._growth(fault, driver)
+        wanted = 1 + (fault.parameters.factor - 1) / 2
+        if growth is None:
+            return Seen(yes=True, detail=f"listed, and no answer came within {TIMEOUT:g} s")
+        return Seen(yes=growth >= wanted, detail=f"time per token is {growth:.2f} times what it was")
+
+    def undo(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> None:
+        for node in fault.undo.get("nodes", ()):
+            driver.delete_fault(node, fault.id)
+
+    def verify_clear(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Seen:
+        for node in fault.undo.get("nodes", ()):
+            if driver.status(node).carries(fault.id):
+                return Seen(yes=False, detail=f"{node} still lists the fault")
+        growth = self._growth(fault, driver)
+        allowed = 1 + (fault.parameters.factor - 1) / 4
+        if growth is None:
+            return Seen(yes=False, detail="no replica answers")
+        return Seen(yes=growth <= allowed, detail=f"time per token is {growth:.2f} times what it was")
+
+    @staticmethod
+    def _growth(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
+        now = _time_per_token(fault, driver)
+        return None if now is None else now / float(fault.undo["timePerToken"])
+
+
+def _time_per_token(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
+    """Return the median over the target's replicas, seconds; None when none answers in time."""
+    answers = driver.ask(replicas_of(fault.targets, driver), tokens=TOKENS, timeout=TIMEOUT)
+    measured = [answer.tpot for answer in answers if answer.ok and answer.tpot]
+    return median(measured) if measured else None
