@@ -32,7 +32,8 @@ KEEPS = [
 
 @pytest.mark.parametrize("rule", prose.RULES, ids=lambda rule: rule.__name__)
 def test_rule_holds_in_every_file(rule: Rule) -> None:
-    assert [str(finding) for path, text in texts() for finding in rule(path, text)] == []
+    found = [str(finding) for path, text in texts() for finding in rule(path, text)]
+    assert found == [], "\n".join(found)
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), BREAKS)
