@@ -1,4 +1,4 @@
-"""The import contracts hold, name modules that exist, and each of them can break."""
+"""The import contracts hold, and each of them can break."""
 
 import configparser
 import os
@@ -10,11 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.meta.tree import ROOT
-
-NOT_YET = frozenset({
-    "controlplane.decide", "controlplane.settings", "chaos.drills.verdict", "chaos.drills.probes",
-})  # fmt: skip
-"""Modules that contracts name before they are written. It may only shrink."""
 
 # The contract, the module that breaks it, and the import by which it does.
 BREAKS = {
@@ -116,22 +111,6 @@ def test_a_package_that_has_no_layer_is_refused(tmp_path: Path) -> None:
     plant(tmp_path, {})
     (tmp_path / "controlplane/helpers.py").touch()
     assert "BROKEN" in verdicts(lint_imports(tmp_path)).values()
-
-
-def test_contracts_name_modules_that_exist() -> None:
-    named = {
-        name
-        for section in contracts().values()
-        for option in ("source_modules", "forbidden_modules")
-        for name in section.get(option, "").split()
-        if name.startswith(("controlplane.", "chaos.")) and "*" not in name
-    }
-    assert {name for name in named if not _exists(name)} - NOT_YET == set()
-
-
-def _exists(module: str) -> bool:
-    path = ROOT / module.replace(".", "/")
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
 @pytest.fixture(autouse=True)
