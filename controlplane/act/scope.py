@@ -1,0 +1,45 @@
+"""The names that expressions of a run may use: incident, service, inputs, steps, limits, run, now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.model.records import Incident, Run, StepRecord
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+
+NAMES = frozenset({"incident", "service", "inputs", "steps", "limits", "run", "now"})
+
+
+def incident_scope(target: str | None, incident: Incident | None = None) -> dict[str, Any] | None:
+    """Return what expressions see as ``incident``.
+
+    A run that a person started on a target has no incident; the target alone speaks for it,
+    so that ``incident.zone`` works in the same playbook.
+    """
+    where = incident.target if incident is not None else target
+    if where is None:
+        return None
+    parsed = Target.parse(where)
+    parts = {name: getattr(parsed, name) for name in ("service", "cluster", "zone", "node", "replica", "gpu")}
+    scope: dict[str, Any] = {"target": where, **parts, "level": parsed.level, "name": parsed.name}
+    if incident is not None:
+        fields = {"id", "signal", "state", "severity", "tier", "title", "value", "objective"}
+        scope |= incident.model_dump(mode="json", by_alias=False, include=fields)
+    return scope
+
+
+def run_scope(run: Run, service: Service, steps: Iterable[StepRecord], now: datetime) -> dict[str, Any]:
+    """Return everything that the expressions of a step may name."""
+    given: Mapping[str, Any] = run.scope
+    return {
+        "incident": given.get("incident"),
+        "service": service,
+        "inputs": run.inputs,
+        "steps": {step.id: {"outputs": step.outputs, "state": step.state.value} for step in steps},
+        "limits": given.get("limits", {}),
+        "run": {"id": run.id, "name": run.name, "kind": run.kind, "target": run.target},
+        "now": now,
+    }
