@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything that they need, once, and then run. `make` alone lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-web lint lint-python lint-types lint-imports lint-drift lint-web \
+.PHONY: help setup demo test test-fast test-web test-python lint lint-python lint-types lint-imports lint-drift lint-web \
         format bench lock hooks clean
 
 # .node/ exists only where the system's Node.js is missing or too old.
@@ -11,7 +11,11 @@ PY := .venv/bin/python
 PYTEST_ARGS ?=
 on = $(filter-out 0 no false off,$(1))
 
-# Stamps: one file per finished piece of set-up, newer than what it was made from.
+# Stamps: one file per finished piece of set-up, newer than what it was made from. With FLEETWARD_SETUP_DRYRUN=1
+# `make setup` prints what it would do, and leaves none.
+do = $(if $(FLEETWARD_SETUP_DRYRUN),@echo 'setup: would run: $(1)',$(1))
+STAMP = $(if $(FLEETWARD_SETUP_DRYRUN),,mkdir -p $(@D) && touch $@)
+
 PYTHON_READY  := .venv/.fleetward
 NODE_READY    := .make/node
 MODULES_READY := web/node_modules/.fleetward
@@ -27,23 +31,23 @@ setup: $(PYTHON_READY) $(MODULES_READY) $(CONSOLE_READY) .make/system-demo .make
 
 $(PYTHON_READY): requirements.lock pyproject.toml scripts/python-env.sh
 	sh scripts/python-env.sh
-	@touch $@
+	@$(STAMP)
 
 $(NODE_READY): scripts/node-env.sh scripts/node.lock $(PYTHON_READY)
 	sh scripts/node-env.sh
-	@mkdir -p .make && touch $@
+	@$(STAMP)
 
 $(MODULES_READY): web/package-lock.json web/package.json $(NODE_READY)
-	cd web && npm ci --no-fund --no-audit
-	@touch $@
+	$(call do,cd web && npm ci --no-fund --no-audit)
+	@$(STAMP)
 
 $(CONSOLE_READY): $(MODULES_READY) $(CONSOLE_SOURCES)
-	cd web && npm run build
-	@touch $@
+	$(call do,cd web && npm run build)
+	@$(STAMP)
 
 .make/system-%: scripts/system-packages.sh
 	sh scripts/system-packages.sh $*
-	@mkdir -p .make && touch $@
+	@$(STAMP)
 
 # ── Run ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 demo: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo ## The fleet, the console and a drill: ONCE=1, DRILL=gray-zone, MODE=observe|auto
@@ -53,7 +57,9 @@ bench: $(PYTHON_READY) .make/system-test ## The resilience benchmark and the spe
 	$(PY) -m chaos.bench $(BENCH_ARGS)
 
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────────────────────
-test: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo .make/system-test test-web ## Every test: console, units, real processes, browser
+test: test-web test-python ## Every test: console, units, real processes, browser
+
+test-python: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo .make/system-test
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 test-fast: $(PYTHON_READY) ## The tests that need no process of their own, in under a minute
