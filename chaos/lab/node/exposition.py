@@ -63,5 +63,5 @@ class Exposition:
 
 def _series(family: Metric, sample: Sample) -> str:
     """Return a sample's line up to its value, which is the last word."""
-    line = _One(family, [sample]).text().splitlines()[-1]
+    line = _One(family, [sample]).text().rstrip("\n").rpartition("\n")[2]
     return line[: line.rindex(" ") + 1]
