@@ -1,0 +1,148 @@
+"""`capacity.check`: would the rest of the fleet carry the load if a zone were taken out?
+
+The demand is read where it is not distorted: in the zones that stay. A zone that answers slowly
+holds its requests longer, so counting those would forbid the very evacuation that cures it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from controlplane.actions import weights
+from controlplane.kernel.durations import format_duration
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.action import Action, ActionContext
+from controlplane.model.base import Duration, Model
+from controlplane.model.outcome import Done, Failed, FailureKind, Outcome
+from controlplane.model.ports import Metrics
+from controlplane.model.service import Service
+from controlplane.platforms.port import Platform
+
+_BUSY = {"vllm": ("vllm:num_requests_running", "vllm:num_requests_waiting")}
+"""Per engine the gauges whose sum is the requests inside: in the batch, and waiting for a place in it."""
+
+_LEAST_DEMAND = 1.0  # requests: an idle service has room, and the ratio stays a number
+
+
+class CapacityParameters(Model):
+    """Parameters of `capacity.check`."""
+
+    without: str = Field(min_length=1, description="the zone that would be taken out")
+    at_least: float = Field(
+        1.05, gt=0, description="the least ratio of capacity to demand; 1 is full to the last slot"
+    )
+    per_replica: float = Field(
+        gt=0,
+        description="requests that one replica serves at once within its objectives: its SLA-compliant "
+        "concurrency, or the engine's max_num_seqs",
+    )
+    over: Duration = Field(
+        30.0, gt=0, description="the demand is the mean over this time", validate_default=False
+    )
+    on_unknown: Literal["fail", "pass"] = Field(
+        "fail", description="what it means when fleet or demand cannot be read"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The fleet without the zone: the zones that serve, their ready replicas, their share of the traffic."""
+
+    zones: list[str]
+    replicas: int
+    share: float
+
+
+class CapacityCheck(Action[CapacityParameters]):
+    """Compare what the other zones can carry with what they would have to.
+
+    Capacity is the ready replicas of the other zones with a weight above 0, times `perReplica`.
+    Demand is the requests that those zones hold now (running and waiting, mean over `over`), divided
+    by their share of the traffic: what they would hold if all of it were theirs. The ratio of the two
+    must be at least `atLeast`. Replicas that are loading do not count, nor do zones without a ready
+    one. Nothing is changed.
+
+    What cannot be read fails the step, and a retry may help; `onUnknown: pass` lets the run go on
+    with a null ratio.
+
+    ```yaml
+    uses: capacity.check
+    with: {without: zone-a, perReplica: 4, atLeast: 1.05}
+    ```
+    """
+
+    name = "capacity.check"
+    parameters = CapacityParameters
+    permissions = ("list core/nodes", "list core/pods", "get gateway.networking.k8s.io/httproutes")
+    outputs: ClassVar = {
+        "ratio": "capacity over demand; null when it is not known",
+        "healthyReplicas": "ready replicas in the zones that stay",
+        "capacity": "requests that those serve at once",
+        "demand": "requests that they would have to serve at once",
+    }
+
+    def run(self, parameters: CapacityParameters, context: ActionContext) -> Outcome:
+        try:
+            rest = _rest(parameters.without, context)
+            if not rest.zones:
+                return _refusal(parameters, rest, "no other zone has a ready replica and a weight above 0")
+            query = demand_query(context.service, rest.zones, parameters.over)
+            held = context.port(Metrics).instant(query)
+        except Unavailable as error:
+            return _unknown(parameters, str(error))
+        if held is None:
+            return _unknown(parameters, f"no data for {query}")
+        demand = max(held / rest.share, _LEAST_DEMAND)
+        capacity = rest.replicas * parameters.per_replica
+        ratio = capacity / demand
+        numbers = (
+            f"{rest.replicas} ready replicas in {', '.join(rest.zones)} serve {capacity:g} requests at once, "
+            f"{demand:.1f} are to be expected without {parameters.without}: ratio {ratio:.2f}"
+        )
+        outputs = _outputs(round(ratio, 3), rest.replicas, round(capacity, 3), round(demand, 3))
+        if ratio < parameters.at_least:
+            return Failed(FailureKind.PERMANENT, f"{numbers}, under {parameters.at_least:g}", outputs)
+        context.note(numbers)
+        return Done(outputs)
+
+
+def demand_query(service: Service, zones: list[str], over: float) -> str:
+    """Return the PromQL for the requests that ``zones`` hold, as a mean over ``over`` seconds."""
+    labels = service.spec.metric_labels
+    selector = f'{{{labels.service}="{service.name}",{labels.zone}=~"{"|".join(zones)}"}}'
+    span = format_duration(over)
+    return " + ".join(f"sum(avg_over_time({name}{selector}[{span}]))" for name in _BUSY[service.spec.engine])
+
+
+def _rest(zone: str, context: ActionContext) -> _Rest:
+    present = weights.read(context)
+    weights.weight_of(zone, present)
+    ready = {
+        view.name: view.ready_replicas
+        for view in context.port(Platform).topology(context.service.name).zones
+        if view.name != zone and present.weights.get(view.name, 0) > 0 and view.ready_replicas > 0
+    }
+    return _Rest(list(ready), sum(ready.values()), sum(present.share(name) for name in ready))
+
+
+def _outputs(
+    ratio: float | None, replicas: int | None, capacity: float | None, demand: float | None
+) -> dict[str, float | None]:
+    return {"ratio": ratio, "healthyReplicas": replicas, "capacity": capacity, "demand": demand}
+
+
+def _refusal(parameters: CapacityParameters, rest: _Rest, why: str) -> Failed:
+    message = f"without {parameters.without} nothing is left: {why}"
+    return Failed(FailureKind.PERMANENT, message, _outputs(0.0, rest.replicas, 0.0, None))
+
+
+def _unknown(parameters: CapacityParameters, why: str) -> Outcome:
+    outputs = _outputs(None, None, None, None)
+    if parameters.on_unknown == "pass":
+        return Done(outputs)
+    return Failed(
+        FailureKind.TRANSIENT, f"the capacity without {parameters.without} is not known: {why}", outputs
+    )
