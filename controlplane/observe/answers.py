@@ -1,0 +1,163 @@
+"""Answers of the metrics source, sorted: counters' readings, gauges' values, when each replica was seen.
+
+It knows the profiles' labels and the fleet, so that everything above speaks of measures
+and targets only. Rows that belong to no part of the fleet are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+from controlplane.observe.counters import Reading
+from controlplane.observe.profile import HEARTBEAT, SCRAPED_AT, Query, TargetLabels, target_labels
+from controlplane.observe.source import Row
+from controlplane.observe.windows import WindowStore
+
+GOOD, BAD, ALL = "good", "bad", "all"
+"""Parts of a counter: events that are good, events that are bad, or all of them."""
+
+
+@dataclass(slots=True)
+class Sorted:
+    """One tick's answers. Gauges are in the profiles' units, times in unix seconds."""
+
+    readings: list[Reading] = field(default_factory=list)
+    gauges: dict[tuple[str, Target], float] = field(default_factory=dict)
+    up: dict[Target, bool] = field(default_factory=dict)
+    scraped_at: dict[Target, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was found out about a series once: its measure, target, rank among names, and rows."""
+
+    measure: str
+    target: Target
+    rank: int
+    rows: tuple[int, ...]
+    scale: float
+
+
+class Sorter:
+    """Sorts answers for one service. ``place`` tells it the fleet, by replicas' names."""
+
+    def __init__(self, service: Service, store: WindowStore) -> None:
+        self._service = service
+        self._store = store
+        self._known: dict[tuple[Hashable, ...], _Known] = {}
+        self._best: dict[tuple[str, Target], int] = {}
+        self._places: dict[str, Target] = {}
+        self._labels: dict[str, TargetLabels] = {}
+        self._evacuated: frozenset[str] = frozenset()
+
+    def place(self, replicas: Iterable[Target], evacuated: frozenset[str] = frozenset()) -> None:
+        """Say where the replicas are, and which zones take no traffic.
+
+        Names that the metrics place elsewhere follow this.
+        """
+        self._evacuated = evacuated
+        places = {target.name: target for target in replicas}
+        if places != self._places:
+            self._places = places
+            self._known.clear()
+
+    def sort(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
+        """Sort the answer of one query into ``into``."""
+        labels = self._labels_of(query)
+        if query.name in {HEARTBEAT, SCRAPED_AT}:
+            for row in rows:
+                target = self._target(labels, row.labels)
+                if target is None or target.level != "replica":
+                    continue
+                if query.name == HEARTBEAT:
+                    into.up[target] = row.value > 0
+                else:
+                    into.scraped_at[target] = row.value
+            return
+        for row in rows:
+            known = self._look_up(query, labels, row.labels)
+            if known is None or known.rank > self._best[known.measure, known.target]:
+                continue
+            if query.profile.measures[known.measure].type == "gauge":
+                self._gauge(query, known, row.value, into)
+            else:
+                series = (query.name, *row.labels.items())
+                group = (known.measure, known.target)
+                # A zone without users' traffic is no part of what the service's clients see.
+                feeds = known.rows[:-1] if known.target.zone in self._evacuated else known.rows
+                into.readings.append(Reading(series, group, feeds, row.value * known.scale))
+
+    def _gauge(self, query: Query, known: _Known, value: float, into: Sorted) -> None:
+        key = (known.measure, known.target)
+        before = into.gauges.get(key)
+        value *= known.scale
+        if before is None:
+            into.gauges[key] = value
+        elif query.profile.measures[known.measure].aggregate == "sum":
+            into.gauges[key] = before + value
+        else:
+            into.gauges[key] = max(before, value)
+
+    def _look_up(self, query: Query, labels: TargetLabels, found: Mapping[str, str]) -> _Known | None:
+        key = (query.name, *found.items())
+        known = self._known.get(key)
+        if known is None:
+            known = self._find_out(query, labels, found)
+            if known is None:
+                return None
+            self._known[key] = known
+            group = (known.measure, known.target)
+            self._best[group] = min(known.rank, self._best.get(group, known.rank))
+        return known
+
+    def _find_out(self, query: Query, labels: TargetLabels, found: Mapping[str, str]) -> _Known | None:
+        named = query.measures.get(found.get("__name__", ""))
+        target = self._target(labels, found)
+        if named is None or target is None:
+            return None
+        name, rank = named
+        measure = query.profile.measures[name]
+        part: float | str = ALL
+        if measure.type == "histogram":
+            part = float(found.get("le", "nan"))
+        elif measure.outcomes:
+            value = found.get(measure.outcomes.label, "")
+            if value not in measure.outcomes.good + measure.outcomes.bad:
+                return None
+            part = GOOD if value in measure.outcomes.good else BAD
+        rows = () if measure.type == "gauge" else self.rows(name, part, target)
+        return _Known(name, target, rank, rows, measure.scale)
+
+    def rows(self, measure: str, part: float | str, target: Target) -> tuple[int, ...]:
+        """Return the rows that an event at ``target`` adds to: its own and those of all wider targets."""
+        rows, wider = [], target
+        while True:
+            rows.append(self._store.row((measure, part, wider)))
+            parent = wider.parent()
+            if parent is None:
+                return tuple(rows)
+            wider = parent
+
+    def _target(self, labels: TargetLabels, found: Mapping[str, str]) -> Target | None:
+        zone, node, replica = (
+            found.get(name) or None if name else None for name in (labels.zone, labels.node, labels.replica)
+        )
+        if labels.replica is not None:
+            if replica is None:
+                return None
+            if replica in self._places:
+                return self._places[replica]
+        parts = [part for part in (zone, node, replica) if part is not None]
+        wanted = [name for name in (labels.zone, labels.node, labels.replica) if name is not None]
+        if len(parts) != len(wanted) or zone is None or (replica is not None and node is None):
+            return None
+        return Target(self._service.name, self._service.spec.cluster, *parts)
+
+    def _labels_of(self, query: Query) -> TargetLabels:
+        name = query.profile.name
+        if name not in self._labels:
+            self._labels[name] = target_labels(query.profile, self._service)
+        return self._labels[name]

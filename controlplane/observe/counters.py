@@ -1,0 +1,98 @@
+"""Counters that reset, vanish and come back, turned into increments that can be trusted.
+
+Cumulative values go in, one set per tick; increments go into the window store's rows. A
+value below the last one is a reset (it counts from zero); a series that nobody saw before
+starts at what it shows, unless its siblings were there already, in which case it was born
+now, at zero; what gathered while nobody looked is spread over that time; NaN is no sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controlplane.observe.windows import Floats, Ints, WindowStore
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One counter's value now. ``group`` is what its siblings share: a measure of a target."""
+
+    series: Hashable
+    group: Hashable
+    rows: tuple[int, ...]
+    value: float
+
+
+class CounterBook:
+    """What each series showed last. ``tick`` is the nominal time between two steps, in seconds."""
+
+    def __init__(self, store: WindowStore, tick: float, forget_after: float = 300.0) -> None:
+        self._store = store
+        self._late_after = 1.75 * tick
+        self._sibling_within = 3 * tick
+        self._forget_after = forget_after
+        self._ids: dict[Hashable, int] = {}
+        self._last = np.zeros(256)
+        self._seen = np.full(256, -np.inf)
+        self._groups: dict[Hashable, float] = {}
+
+    def step(self, readings: Sequence[Reading], at: float) -> None:
+        """Take the readings of ``at`` (unix seconds).
+
+        The caller commits the store. Two readings of one series in a step are a mistake of
+        the caller's; the later one wins.
+        """
+        if not readings:
+            return
+        values = np.array([reading.value for reading in readings])
+        ids = np.array([self._id(reading.series) for reading in readings])
+        born = np.array([self._was_born(reading.group, at) for reading in readings])
+        good = np.isfinite(values) & (values >= 0)
+        amounts = np.where(good, self._increments(ids, values, born, at), 0.0)
+        since = self._seen[ids]
+        late = good & np.isfinite(since) & (at - since > self._late_after)
+        self._write(readings, amounts, late, since, at)
+        self._last[ids[good]] = values[good]
+        self._seen[ids[good]] = at
+        for reading in readings:
+            self._groups[reading.group] = at
+
+    def _increments(self, ids: Ints, values: Floats, born: Floats, at: float) -> Floats:
+        last, seen = self._last[ids], self._seen[ids]
+        grown = np.where(values >= last, values - last, values)
+        first = ~np.isfinite(seen)
+        forgotten = ~first & (at - seen > self._forget_after)
+        return np.where(first, np.where(born, values, 0.0), np.where(forgotten, 0.0, grown))
+
+    def _write(
+        self,
+        readings: Sequence[Reading],
+        amounts: Floats,
+        late: Floats,
+        since: Floats,
+        at: float,
+    ) -> None:
+        moved = np.nonzero(amounts > 0)[0]
+        if moved.size == 0:
+            return
+        pairs = [(row, i) for i in moved.tolist() for row in readings[i].rows]
+        rows, index = np.array(pairs).T
+        slow = late[index]
+        self._store.add(rows[~slow], amounts[index[~slow]])
+        if slow.any():
+            self._store.add_late(rows[slow], amounts[index[slow]], since[index[slow]], at)
+
+    def _was_born(self, group: Hashable, at: float) -> bool:
+        return at - self._groups.get(group, -np.inf) <= self._sibling_within
+
+    def _id(self, series: Hashable) -> int:
+        found = self._ids.get(series)
+        if found is None:
+            found = self._ids[series] = len(self._ids)
+            if found >= self._last.size:
+                self._last = np.concatenate((self._last, np.zeros(self._last.size)))
+                self._seen = np.concatenate((self._seen, np.full(self._seen.size, -np.inf)))
+        return found

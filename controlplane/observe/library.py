@@ -1,0 +1,98 @@
+"""The indicators: what each means, its formula, its unit, its source, and how it is made of measures.
+
+Ratios are pairs of counts (good, total) and can carry objectives; values are single
+numbers for thresholds and people. An indicator that is not in here does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+LATENCIES = ("ttft", "itl", "tpot", "e2e")
+
+ENGINE, GATEWAY, CLUSTER, CANARY, GPU, CLIENTS = "engine", "gateway", "cluster", "canary", "gpu", "clients"
+"""Sources of observation: they fail apart, so that two of them saying the same is more than one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """One indicator. ``sources``: any of these being fresh gives it data."""
+
+    name: str
+    kind: Literal["ratio", "value"]
+    unit: str
+    formula: str
+    sources: tuple[str, ...]
+
+
+def _latency(name: str, what: str) -> Indicator:
+    formula = f"{what} at most the SLO's threshold / all {what.split(' ', 1)[0]} observations"
+    return Indicator(name, "ratio", "share of observations", formula, (ENGINE,))
+
+
+_ALL = (
+    _latency("ttft", "TTFT (arrival at the engine to the first token, queue included)"),
+    _latency("itl", "ITL (time between two output events; sees a slow step at once)"),
+    _latency("tpot", "TPOT (per request, (e2e - ttft) / (n - 1), observed when the request ends)"),
+    _latency("e2e", "E2E (arrival at the engine to the last token)"),
+    Indicator(
+        "success",
+        "ratio",
+        "share of requests",
+        "zone and service: (gateway 2xx - engine aborts and errors in mid-stream) / (2xx + 5xx); "
+        "node and replica: finished (stop, length, repetition) / finished. 4xx are the client's own",
+        (GATEWAY, ENGINE),
+    ),
+    Indicator(
+        "availability",
+        "ratio",
+        "share of replica-ticks",
+        "replicas that answer their scrape and are ready / replicas there should be, one sample each tick",
+        (ENGINE, CLUSTER),
+    ),
+    Indicator(
+        "stalled",
+        "ratio",
+        "share of replica-ticks",
+        "1 - (replicas with work queued over two scrapes and no step, token or prompt token between them, or "
+        "whose canary is overdue while they answer their scrape) / replicas seen, one sample each tick",
+        (ENGINE, CANARY),
+    ),
+    Indicator(
+        "canary",
+        "ratio",
+        "share of replica-ticks",
+        "replicas whose last known question was answered rightly and in time / replicas asked",
+        (CANARY,),
+    ),
+    Indicator("tokens_per_second", "value", "tokens/s", "rate of output tokens", (ENGINE,)),
+    Indicator(
+        "etpm",
+        "value",
+        "tokens/min",
+        "effective output tokens as clients counted them, where they do; otherwise unknown",
+        (CLIENTS,),
+    ),
+    Indicator(
+        "etpm_estimate",
+        "value",
+        "tokens/min",
+        "output tokens/min (canaries' own left out) x success x quality (canary) x min(TTFT, TPOT within "
+        "objective): an estimate, since rates do not say which tokens were whose",
+        (ENGINE,),
+    ),
+    Indicator("ttft_p95", "value", "s", "95th percentile of TTFT, interpolated in its bucket", (ENGINE,)),
+    Indicator("itl_p95", "value", "s", "95th percentile of ITL, interpolated in its bucket", (ENGINE,)),
+    Indicator("tpot_p95", "value", "s", "95th percentile of TPOT, interpolated in its bucket", (ENGINE,)),
+    Indicator("e2e_p95", "value", "s", "95th percentile of E2E, interpolated in its bucket", (ENGINE,)),
+    Indicator("running", "value", "requests", "requests in the engines' batches", (ENGINE,)),
+    Indicator("queue", "value", "requests", "requests waiting in the engines", (ENGINE,)),
+    Indicator("kv_use", "value", "ratio", "KV cache in use; of wider targets the mean", (ENGINE,)),
+    Indicator("gpu_use", "value", "ratio", "share of time a kernel ran: 1 also on a hung engine", (GPU,)),
+    Indicator("gpu_power", "value", "W", "power drawn", (GPU,)),
+    Indicator("gpu_temperature", "value", "degrees C", "the hottest GPU", (GPU,)),
+)
+
+INDICATORS: Mapping[str, Indicator] = {indicator.name: indicator for indicator in _ALL}

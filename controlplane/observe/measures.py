@@ -1,0 +1,181 @@
+"""What was measured, asked by indicator and target: counts over windows, values over the short one.
+
+All counts of all objectives come out of one vectorised pass over the window store. A
+threshold is snapped to the bucket bound at or below it, and that is said: between bounds a
+histogram knows nothing. It refuses to say what is good enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controlplane.kernel.errors import InvalidInput
+from controlplane.kernel.registry import did_you_mean
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+from controlplane.observe.answers import ALL, BAD, GOOD
+from controlplane.observe.library import INDICATORS, LATENCIES
+from controlplane.observe.windows import Floats, Key, WindowStore
+
+_Terms = list[tuple[float, Key]]
+
+SHORT = 10.0
+"""Seconds. The window of displayed rates and percentiles, and of threshold triggers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A ratio wanted: ``threshold`` (seconds) for latencies only."""
+
+    indicator: str
+    target: Target
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Good and all events, shape (asks, windows)."""
+
+    good: Floats
+    total: Floats
+
+
+@dataclass(slots=True)
+class Measures:
+    """The reading side of what one service's observer keeps."""
+
+    service: Service
+    store: WindowStore
+    gauges: Mapping[tuple[str, Target], float] = field(default_factory=dict)
+    folds: Mapping[str, str] = field(default_factory=dict)
+
+    def counts(self, asks: Sequence[Ask], windows: Sequence[float]) -> Counts:
+        """Return the counts of every ask over every window (seconds back from the last tick)."""
+        terms = [self._terms(ask) for ask in asks]
+        good = self._combine([each[0] for each in terms], windows)
+        return Counts(np.maximum(good, 0.0), self._combine([each[1] for each in terms], windows))
+
+    def bound(self, indicator: str, threshold: float) -> float:
+        """Return the bucket bound that stands in for ``threshold``: the next one at or below it."""
+        bounds = self.store.parts(indicator)
+        below = [bound for bound in bounds if bound <= threshold * (1 + 1e-9)]
+        finite = [bound for bound in bounds if math.isfinite(bound)]
+        return max(below, default=min(finite, default=threshold))
+
+    def share(self, indicator: str, target: Target, threshold: float | None = None) -> float | None:
+        """Return the good share over the short window, None without events."""
+        counts = self.counts([Ask(indicator, target, threshold)], [SHORT])
+        total = float(counts.total[0, 0])
+        return min(1.0, float(counts.good[0, 0]) / total) if total > 0 else None
+
+    def rate(self, measure: str, target: Target, window: float = SHORT) -> float | None:
+        """Return a counter's increase per second, None when it was never seen at ``target``."""
+        row, covered = self.store.find((measure, ALL, target)), self.store.covered(window)
+        if row is None or covered <= 0:
+            return None
+        return float(self.store.sums(np.array([row]), [window])[0, 0]) / covered
+
+    def quantile(self, measure: str, quantile: float, target: Target) -> float | None:
+        """Return a percentile over the short window, linear inside its bucket; None without observations.
+
+        In the open last bucket the answer is that bucket's lower bound, as in Prometheus.
+        """
+        bounds = sorted(self.store.parts(measure))
+        rows = [self.store.find((measure, bound, target)) for bound in bounds]
+        if not rows or not math.isinf(bounds[-1]):
+            return None
+        index = np.array([-1 if row is None else row for row in rows])
+        below = np.maximum.accumulate(self.store.sums(index, [SHORT])[:, 0])
+        if below[-1] <= 0:
+            return None
+        rank = quantile * below[-1]
+        bucket = int(np.searchsorted(below, rank))
+        if bucket >= len(bounds) - 1:
+            return bounds[-2] if len(bounds) > 1 else None
+        start, before = (bounds[bucket - 1], below[bucket - 1]) if bucket else (0.0, 0.0)
+        inside = below[bucket] - before
+        return float(start + (bounds[bucket] - start) * ((rank - before) / inside if inside > 0 else 1.0))
+
+    def gauge(self, measure: str, target: Target) -> float | None:
+        """Return a gauge now; of a wider target its parts' sum, mean or maximum, as the profile says."""
+        exact = self.gauges.get((measure, target))
+        if exact is not None:
+            return exact
+        parts = [v for (name, place), v in self.gauges.items() if name == measure and target.contains(place)]
+        if not parts:
+            return None
+        fold = self.folds.get(measure, "sum")
+        return max(parts) if fold == "max" else sum(parts) / (len(parts) if fold == "mean" else 1)
+
+    def value(self, name: str, target: Target) -> float | None:
+        """Return any indicator as one number: a ratio's good share, a rate, a percentile, a gauge."""
+        indicator = INDICATORS.get(name)
+        if indicator is None:
+            msg = f"unknown indicator `{name}`"
+            raise InvalidInput(msg, hint=did_you_mean(name, list(INDICATORS)))
+        if indicator.kind == "ratio":
+            return self.share(name, target, self._objective(name))
+        if name == "tokens_per_second":
+            return self.rate("generation_tokens", target)
+        if name == "etpm":
+            effective = self.rate("effective_tokens", target)
+            return None if effective is None else 60 * effective
+        if name == "etpm_estimate":
+            return self._estimate(target)
+        if name.endswith("_p95"):
+            return self.quantile(name.removesuffix("_p95"), 0.95, target)
+        return self.gauge(name, target)
+
+    def _estimate(self, target: Target) -> float | None:
+        tokens = self.rate("generation_tokens", target)
+        if tokens is None:
+            return None
+        per_minute = 60 * max(0.0, tokens - (self.rate("canary_tokens", target) or 0.0))
+        objectives = self.service.spec.effective
+        ttft = self.share("ttft", target, objectives.ttft)
+        tpot = self.share("tpot", target, objectives.tpot)
+        in_time = min((share for share in (ttft, tpot) if share is not None), default=None)
+        rates = (self.share("success", target), self.share("quality", target), in_time)
+        return per_minute * math.prod(1.0 if rate is None else rate for rate in rates)
+
+    def _objective(self, indicator: str) -> float | None:
+        objectives = self.service.spec.effective
+        named = {"ttft": objectives.ttft, "itl": objectives.tpot, "tpot": objectives.tpot}
+        return named.get(indicator, math.inf) if indicator in LATENCIES else None
+
+    def _terms(self, ask: Ask) -> tuple[_Terms, _Terms]:
+        """Say which rows, added or taken away, make up an ask's good and total events."""
+        name, target = ask.indicator, ask.target
+        if name in LATENCIES:
+            if ask.threshold is None:
+                msg = f"`{name}` needs a threshold"
+                raise InvalidInput(msg, hint="write for example `threshold: 1s` in the SLO")
+            bound = self.bound(name, ask.threshold)
+            return [(1.0, (name, bound, target))], [(1.0, (name, math.inf, target))]
+        if name == "success":
+            return self._success(target)
+        return [(1.0, (name, GOOD, target))], [(1.0, (name, ALL, target))]
+
+    def _success(self, target: Target) -> tuple[_Terms, _Terms]:
+        seen = any(self.store.find(("responses", part, target)) is not None for part in (GOOD, BAD))
+        if seen:
+            good: _Terms = [(1.0, ("responses", GOOD, target)), (-1.0, ("finished", BAD, target))]
+            return good, [(1.0, ("responses", GOOD, target)), (1.0, ("responses", BAD, target))]
+        both: _Terms = [(1.0, ("finished", GOOD, target)), (1.0, ("finished", BAD, target))]
+        return [(1.0, ("finished", GOOD, target))], both
+
+    def _combine(self, terms: Sequence[_Terms], windows: Sequence[float]) -> Floats:
+        width = max((len(each) for each in terms), default=1)
+        rows = np.full((len(terms), width), -1)
+        weights = np.zeros((len(terms), width))
+        for i, each in enumerate(terms):
+            for j, (weight, key) in enumerate(each):
+                row = self.store.find(key)
+                if row is not None:
+                    rows[i, j], weights[i, j] = row, weight
+        sums = self.store.sums(rows.ravel(), windows).reshape(len(terms), width, len(windows))
+        return np.asarray((sums * weights[:, :, None]).sum(axis=1))
