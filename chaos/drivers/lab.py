@@ -47,7 +47,7 @@ class LabDriver:
             found[here.at("zone")] = None
             found[here] = None
             found.update((replace(here, replica=replica.name), None) for replica in node.replicas)
-        return sorted(found)
+        return sorted(found, key=str)
 
     def incarnation(self, node: str) -> Incarnation | None:
         record = self._record(node)

@@ -1,0 +1,215 @@
+"""A fleet in memory that can be broken: for tests of faults and for rehearsals without processes.
+
+It keeps the lab's promises (`tests/conformance/drivers` holds both to them): a kill hits one
+incarnation, a fault carries our id and ends at its expiry, a hang lives in one incarnation.
+Nothing moves but by the clock it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from chaos.drivers.port import (
+    Answer,
+    Capability,
+    FaultStatus,
+    Incarnation,
+    NodeFault,
+    NodeStatus,
+    ReplicaStatus,
+)
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
+from controlplane.model.target import Target
+
+STEP = 0.022
+"""Seconds of an undisturbed step."""
+LOAD = 4.0
+"""Seconds from a start until an engine is ready."""
+
+
+@dataclass(slots=True)
+class _Replica:
+    name: str
+    port: int
+    uid: str
+    since: float
+    steps: float = 0.0
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class _Node:
+    target: Target
+    replicas: dict[str, _Replica]
+    incarnation: Incarnation | None
+    faults: dict[str, tuple[NodeFault, dict[str, str]]] = field(default_factory=dict)
+
+
+class MemoryDriver:
+    """Implements `chaos.drivers.port.Driver`; ``nodes`` maps a zone to the names of its nodes."""
+
+    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang"})
+
+    def __init__(self, clock: Clock, nodes: Mapping[str, tuple[str, ...]], *, service: str = "chat") -> None:
+        self._clock = clock
+        self._numbers = count(1)
+        self._ticked = clock.monotonic()
+        self._nodes = {
+            name: self._new_node(Target(service, "local", zone, name))
+            for zone, names in nodes.items()
+            for name in names
+        }
+        self.unreachable: set[str] = set()
+        """Nodes that do not answer at present, for whatever reason."""
+
+    def _new_node(self, target: Target) -> _Node:
+        slot = target.name.removeprefix("node-")
+        born = self._clock.monotonic() - LOAD
+        replicas = [
+            _Replica(f"replica-{slot}-{index}", 20_000 + next(self._numbers), self._new_uid(), born)
+            for index in range(2)
+        ]
+        return _Node(target, {one.name: one for one in replicas}, self._new_incarnation())
+
+    def _new_uid(self) -> str:
+        return f"uid-{next(self._numbers)}"
+
+    def _new_incarnation(self) -> Incarnation:
+        return Incarnation(pid=next(self._numbers), start_time=self._clock.now().timestamp())
+
+    # ── Driver ──────────────────────────────────────────────────────────────────────────────────
+
+    def targets(self) -> list[Target]:
+        nodes = [node.target for node in self._nodes.values()]
+        replicas = [
+            replace(node.target, replica=name) for node in self._nodes.values() for name in node.replicas
+        ]
+        return sorted({*(node.at("zone") for node in nodes), *nodes, *replicas}, key=str)
+
+    def incarnation(self, node: str) -> Incarnation | None:
+        return self._node(node).incarnation
+
+    def kill(self, node: str, incarnation: Incarnation) -> bool:
+        self._tick()
+        found = self._node(node)
+        if found.incarnation != incarnation:
+            return False
+        found.incarnation = None
+        found.faults.clear()
+        return True
+
+    def respawn(self, node: str) -> None:
+        self._tick()
+        found = self._node(node)
+        if found.incarnation is not None:
+            return
+        found.incarnation = self._new_incarnation()
+        for name in found.replicas:
+            self._renew(found, name)
+
+    def status(self, node: str) -> NodeStatus:
+        found = self._reached(node)
+        return NodeStatus(
+            node=node,
+            zone=str(found.target.zone),
+            replicas=tuple(
+                ReplicaStatus(
+                    name=one.name, uid=one.uid, port=one.port, waiting=one.waiting, steps=int(one.steps),
+                    state="ready" if self._is_ready(one) else "loading",
+                )
+                for one in found.replicas.values()
+            ),
+            faults=tuple(
+                FaultStatus(id=name, kind=fault.kind)
+                for name, (fault, bound) in found.faults.items()
+                if any(self._hits(fault, bound, one) for one in found.replicas.values())
+            ),
+        )  # fmt: skip
+
+    def put_fault(self, node: str, fault_id: str, fault: NodeFault) -> None:
+        found = self._reached(node)
+        if fault.expires_at <= self._clock.now():
+            raise InvalidInput(f"fault {fault_id} would be over already")
+        _, known = found.faults.get(fault_id, (fault, {}))
+        names = fault.replicas or tuple(found.replicas)
+        bound = {name: known.get(name, found.replicas[name].uid) for name in names}
+        found.faults[fault_id] = (fault, bound)
+
+    def delete_fault(self, node: str, fault_id: str) -> None:
+        self._reached(node).faults.pop(fault_id, None)
+
+    def is_live(self, target: Target) -> bool:
+        self._tick()
+        found = self._node(str(target.node))
+        return found.incarnation is not None and self._is_ready(found.replicas[target.name])
+
+    def ask(self, targets: Sequence[Target], *, tokens: int, timeout: float) -> list[Answer]:
+        return [self._ask(target, tokens, timeout) for target in targets]
+
+    # ── what happens to the fleet by itself ─────────────────────────────────────────────────────
+
+    def restart(self, target: Target) -> str:
+        """Replace a replica's incarnation, as a playbook would, and return its uid."""
+        found = self._reached(str(target.node))
+        return self._renew(found, target.name)
+
+    def _renew(self, node: _Node, name: str) -> str:
+        old = node.replicas[name]
+        node.replicas[name] = _Replica(name, old.port, self._new_uid(), self._clock.monotonic())
+        return node.replicas[name].uid
+
+    def _ask(self, target: Target, tokens: int, timeout: float) -> Answer:
+        self._tick()
+        node = self._node(str(target.node))
+        replica = node.replicas[target.name]
+        if node.incarnation is None or not self._is_ready(replica):
+            return Answer(ok=False, detail="refused")
+        pace = self._pace(node, replica)
+        if pace == 0 or tokens * STEP / pace > timeout:
+            replica.waiting += 1
+            return Answer(ok=False, detail=f"no end within {timeout:g} s")
+        return Answer(ok=True, ttft=STEP / pace, tpot=STEP / pace)
+
+    def _tick(self) -> None:
+        """Let the engines make the steps of the time that has passed, and end what has expired."""
+        now = self._clock.monotonic()
+        elapsed, self._ticked = now - self._ticked, now
+        for node in self._nodes.values():
+            for one in node.replicas.values():
+                if node.incarnation is not None and self._is_ready(one):
+                    one.steps += elapsed / STEP * self._pace(node, one)
+            expired = [
+                name for name, (fault, _) in node.faults.items() if fault.expires_at <= self._clock.now()
+            ]
+            for name in expired:
+                del node.faults[name]
+
+    def _pace(self, node: _Node, replica: _Replica) -> float:
+        """Return the engine's speed against an undisturbed one: 1, less when slow, 0 when hung."""
+        pace = 1.0
+        for fault, bound in node.faults.values():
+            if self._hits(fault, bound, replica):
+                pace = 0.0 if fault.kind == "hang" else pace / (fault.factor or 1.0)
+        return pace
+
+    @staticmethod
+    def _hits(fault: NodeFault, bound: dict[str, str], replica: _Replica) -> bool:
+        return replica.name in bound and (fault.kind == "slow" or bound[replica.name] == replica.uid)
+
+    def _is_ready(self, replica: _Replica) -> bool:
+        return self._clock.monotonic() - replica.since >= LOAD
+
+    def _node(self, node: str) -> _Node:
+        if node not in self._nodes:
+            raise NotFound(f"no node `{node}`", hint=f"nodes: {', '.join(self._nodes)}")
+        return self._nodes[node]
+
+    def _reached(self, node: str) -> _Node:
+        self._tick()
+        found = self._node(node)
+        if found.incarnation is None or node in self.unreachable:
+            raise Unavailable(f"{node} does not answer")
+        return found

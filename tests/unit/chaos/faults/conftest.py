@@ -1,0 +1,61 @@
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from chaos.drivers.memory import MemoryDriver
+from chaos.faults import register
+from chaos.faults.base import FaultRegistry
+from chaos.faults.life import FaultLife
+from controlplane.kernel.clock import VirtualClock
+from controlplane.model.records import FaultRecord
+from controlplane.model.states import FaultState
+from controlplane.store.database import Database
+
+NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
+TARGETS = {
+    "zone.outage": "chat/local/zone-b",
+    "zone.gray": "chat/local/zone-b",
+    "engine.hang": "chat/local/zone-b/node-b1/replica-b1-0",
+}
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def database(tmp_path: Path, clock: VirtualClock) -> Iterator[Database]:
+    database = Database(f"sqlite:///{tmp_path}/fleetward.db", clock)
+    database.migrate()
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def driver(clock: VirtualClock) -> MemoryDriver:
+    return MemoryDriver(clock, NODES)
+
+
+@pytest.fixture
+def faults() -> FaultRegistry:
+    registry = FaultRegistry("fault")
+    register(registry)
+    return registry
+
+
+@pytest.fixture
+def life(database: Database, faults: FaultRegistry, driver: MemoryDriver) -> FaultLife:
+    return FaultLife(database, faults, driver)
+
+
+@pytest.fixture(params=sorted(TARGETS))
+def planned(request: pytest.FixtureRequest, clock: VirtualClock) -> FaultRecord:
+    """One planned fault of each kind; it may stand for a minute."""
+    kind = request.param
+    return FaultRecord(
+        id="fault-1", kind=kind, drill="rehearsal", run="run-1", service="chat", targets=(TARGETS[kind],),
+        state=FaultState.PLANNED, expires_at=clock.now() + timedelta(seconds=60), created_at=clock.now(),
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+import pytest
+
+from chaos.drivers.memory import MemoryDriver
+from chaos.faults.base import FaultRegistry, read_parameters
+from chaos.faults.life import FaultLife
+from controlplane.kernel.clock import VirtualClock
+from controlplane.kernel.errors import Conflict, InvalidInput
+from controlplane.model.records import FaultRecord
+from controlplane.model.target import Target
+from tests.unit.chaos.faults.conftest import TARGETS
+
+HUNG = Target.parse(TARGETS["engine.hang"])
+
+
+def test_every_fault_says_what_it_does_hits_and_needs(faults: FaultRegistry, driver: MemoryDriver) -> None:
+    for fault in faults:
+        assert fault.__class__.__doc__
+        assert fault.name in TARGETS
+        assert fault.level == Target.parse(TARGETS[fault.name]).level
+        assert fault.needs <= driver.capabilities
+        assert all(info.description for info in fault.parameters.model_fields.values())
+
+
+def test_a_wrong_parameter_is_named_with_what_is_valid(faults: FaultRegistry) -> None:
+    with pytest.raises(InvalidInput, match=r"factr: .*valid: factor"):
+        read_parameters(faults.get("zone.gray"), {"factr": 3})
+    with pytest.raises(InvalidInput, match=r"factor: .*less than or equal to 20"):
+        read_parameters(faults.get("zone.gray"), {"factor": 100})
+
+
+@pytest.mark.parametrize("planned", ["engine.hang"], indirect=True)
+def test_a_restart_cures_a_hang_and_the_next_incarnation_is_never_hung(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    driver.restart(HUNG)
+    clock.advance(5)
+    life.inject(planned.id)
+    assert driver.ask([HUNG], tokens=2, timeout=1.0)[0].ok
+    assert "was restarted" in life.verify(planned.id).detail
+
+
+@pytest.mark.parametrize("planned", ["engine.hang"], indirect=True)
+def test_a_hang_without_effect_is_not_taken_for_one(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    life.inject(planned.id)
+    driver.delete_fault("node-b1", planned.id)
+    assert not life.verify(planned.id).yes
+
+
+@pytest.mark.parametrize("planned", ["zone.gray"], indirect=True)
+def test_a_gray_zone_that_is_listed_but_not_slow_is_not_taken_for_gray(
+    life: FaultLife, planned: FaultRecord, driver: MemoryDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    life.inject(planned.id)
+    monkeypatch.setattr(driver, "_pace", lambda *_: 1.0)
+    assert life.verify(planned.id).detail == "time per token is 1.00 times what it was"
+    assert not life.verify(planned.id).yes
+
+
+@pytest.mark.parametrize("planned", ["zone.outage"], indirect=True)
+def test_an_outage_of_a_zone_that_is_down_already_is_refused(
+    life: FaultLife, planned: FaultRecord, driver: MemoryDriver
+) -> None:
+    incarnation = driver.incarnation("node-b1")
+    assert incarnation is not None
+    driver.kill("node-b1", incarnation)
+    life.plan(planned)
+    with pytest.raises(Conflict, match="down already"):
+        life.arm(planned.id)
