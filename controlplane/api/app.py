@@ -31,7 +31,7 @@ from controlplane.api.routes import (
     session,
 )
 from controlplane.api.services import Services
-from controlplane.api.stream import Hub
+from controlplane.api.stream import EventSource, Hub
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.overview import OVERVIEW
 
@@ -51,7 +51,7 @@ ROUTERS = (
 
 def create_app(services: Services) -> FastAPI:
     """Return the ASGI application."""
-    hub = Hub(services.reads, (OVERVIEW,), services.settings.stream)
+    hub = Hub(EventSource(services.database), (OVERVIEW,), services.settings.stream)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -73,7 +73,8 @@ def create_app(services: Services) -> FastAPI:
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX, responses=problems.responses(InvalidInput))
-    app.include_router(health.router)
+    app.include_router(health.router, prefix=PREFIX)
+    app.include_router(health.router, include_in_schema=False)  # where probes look by habit
     console.mount(app, services.settings.console)
     app.add_middleware(Gate, hosts=services.settings.hosts)
     app.add_middleware(Measured, registry=registry)

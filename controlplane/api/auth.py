@@ -13,14 +13,15 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
 
 from controlplane.api.gate import host_name
 from controlplane.api.problems import SignedOut
-from controlplane.api.services import Services, Token
+from controlplane.api.services import Services
 from controlplane.kernel.errors import NotAllowed
+from controlplane.store.transaction import Transaction
 
 COOKIE = "fleetward_session"
 CSRF_HEADER = "X-CSRF-Token"
@@ -42,14 +43,18 @@ def csrf_token(session_secret: str) -> str:
     return hmac.digest(session_secret.encode(), b"fleetward csrf", "sha256").hex()
 
 
-def login_token(secret: str, at: datetime) -> Token:
-    """Return the single-use token of a sign-in link, good for ten minutes."""
-    return Token(
-        digest=digest(secret),
-        kind="login",
-        name="admin",
-        expires_at=at + timedelta(seconds=LOGIN_SECONDS),
-    )
+def issue_admin_token(tx: Transaction, name: str = "admin") -> str:
+    """Keep a new admin token, and return its secret: the one time that it can be seen."""
+    secret = new_secret()
+    tx.tokens.add(digest(secret), "admin", name)
+    return secret
+
+
+def issue_login_token(tx: Transaction, name: str = "admin") -> str:
+    """Return the secret of a sign-in link, ``/sign-in#token=...``: good once, for ten minutes."""
+    secret = new_secret()
+    tx.tokens.add(digest(secret), "login", name, tx.now + timedelta(seconds=LOGIN_SECONDS))
+    return secret
 
 
 def services_of(request: Request) -> Services:
@@ -73,18 +78,19 @@ class Caller:
 
 def caller(request: Request, services: Given) -> Caller | None:
     """Return who asks, or None. An unknown or expired token is nobody, not an error."""
-    at = services.clock.now()
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        token = services.tokens.find_token(digest(bearer.strip()), at)
-        if token is None or token.kind != "admin":
-            return None
-        return Caller(token.name, token.expires_at, None)
+        return _find(services, bearer.strip(), "admin")
     cookie = request.cookies.get(COOKIE)
-    token = services.tokens.find_token(digest(cookie), at) if cookie else None
-    if token is None or token.kind != "session":
+    return _find(services, cookie, "session") if cookie else None
+
+
+def _find(services: Services, secret: str, kind: Literal["admin", "session"]) -> Caller | None:
+    with services.database.reading() as tx:
+        token = tx.tokens.find(digest(secret))
+    if token is None or token.kind != kind:
         return None
-    return Caller(token.name, token.expires_at, cookie)
+    return Caller(token.name, token.expires_at, secret if kind == "session" else None)
 
 
 MaybeCaller = Annotated[Caller | None, Depends(caller)]
@@ -114,14 +120,23 @@ def require_own_page(request: Request) -> None:
         raise NotAllowed(f"a page of {origin} may not do this")
 
 
-def start_session(response: Response, services: Services, name: str) -> Caller:
-    """Create a session, put its cookie on ``response``, and return the caller it makes."""
-    at = services.clock.now()
-    secret = new_secret()
+def start_session(response: Response, services: Services, token: str) -> Caller:
+    """Exchange an admin or a login token for a session, and put its cookie on ``response``.
+
+    Raises `SignedOut` for any other token. A login token is ended in the same transaction
+    that begins the session: of two callers one gets it.
+    """
+    secret, key = new_secret(), digest(token)
     lifetime = services.settings.session_seconds
-    expires_at = at + timedelta(seconds=lifetime)
-    token = Token(digest=digest(secret), kind="session", name=name, expires_at=expires_at)
-    services.tokens.add_token(token, at)
+    with services.database.transaction() as tx:
+        found = tx.tokens.take(key, "login") or tx.tokens.find(key)
+        if found is None or found.kind == "session":
+            raise SignedOut(
+                "this token is unknown, used up or expired",
+                hint="`fleetward login` prints a new sign-in link",
+            )
+        expires_at = tx.now + timedelta(seconds=lifetime)
+        tx.tokens.add(digest(secret), "session", found.name, expires_at)
     response.set_cookie(
         COOKIE,
         secret,
@@ -131,11 +146,12 @@ def start_session(response: Response, services: Services, name: str) -> Caller:
         samesite="strict",
         secure=services.settings.secure_cookie,
     )
-    return Caller(name, expires_at, secret)
+    return Caller(found.name, expires_at, secret)
 
 
 def end_session(response: Response, services: Services, who: Caller) -> None:
     """End the caller's session, if it is one, and take the cookie back."""
     if who.session is not None:
-        services.tokens.drop_token(digest(who.session))
+        with services.database.transaction() as tx:
+            tx.tokens.drop(digest(who.session))
     response.delete_cookie(COOKIE, path="/api", httponly=True, samesite="strict")

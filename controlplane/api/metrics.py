@@ -14,10 +14,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.api.services import IncidentFilter, RunFilter, Services
+from controlplane.api.services import Services
 from controlplane.api.stream import Hub
 from controlplane.kernel.errors import FleetwardError
 from controlplane.model.overview import OVERVIEW
+from controlplane.store.runs import RunQuery
 
 
 class StateCollector(Collector):
@@ -43,17 +44,19 @@ class StateCollector(Collector):
         yield from gauges
 
     def _state(self) -> Iterator[Metric]:
-        reads, at = self._services.reads, self._services.clock.now()
-        _, incidents = reads.incidents(IncidentFilter(open=True), 1)
-        yield _gauge("fleetward_incidents_open", "Incidents that are not resolved", incidents)
-        _, runs = reads.runs(RunFilter(active=True), 1)
-        yield _gauge("fleetward_runs_active", "Runs that have not ended", runs)
-        yield _gauge("fleetward_halts_active", "Halts in force", len(reads.halts(at)))
-        out = len(reads.out_of_service())
-        yield _gauge("fleetward_out_of_service", "Claims of targets out of service", out)
-        ticked = reads.snapshot_at(OVERVIEW)
+        with self._services.database.reading() as tx:
+            values = {
+                "incidents_open": ("Incidents that are not resolved", tx.incidents.count(open=True)),
+                "runs_active": ("Runs that have not ended", tx.runs.count(RunQuery(active=True))),
+                "halts_active": ("Halts in force", len(tx.halts.in_force())),
+                "faults_open": ("Faults not yet seen clear", len(tx.faults.list(open=True))),
+                "out_of_service": ("Claims of targets out of service", len(tx.ledger.list())),
+            }
+            ticked, now = tx.snapshots.at(OVERVIEW), tx.now
+        for name, (text, value) in values.items():
+            yield _gauge(f"fleetward_{name}", text, value)
         if ticked is not None:
-            age = (at - ticked).total_seconds()
+            age = (now - ticked).total_seconds()
             yield _gauge("fleetward_tick_age_seconds", "Time since the controller last looked", age)
 
 

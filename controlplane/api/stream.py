@@ -13,15 +13,25 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 import structlog
 from anyio import to_thread
 
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.records import Event
+from controlplane.store.database import Database
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What one poll found."""
+
+    events: Sequence[Event]
+    snapshots: dict[str, datetime | None]
+
 
 QUEUE_LIMIT = 1000
 """Events that one slow reader may lag behind before its stream is ended."""
@@ -30,20 +40,29 @@ PAGE = 500
 """Events read at once."""
 
 
-class EventSource(Protocol):
-    """Where events come from. Called in a thread; each call opens and closes what it needs."""
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """Where events come from. Called in a thread; each call is a short transaction of its own."""
 
-    def events_after(self, last_id: int, limit: int) -> Sequence[Event]:
+    database: Database
+
+    def after(self, last_id: int, limit: int) -> Sequence[Event]:
         """Return events with a larger id, oldest first."""
-        ...
+        with self.database.reading() as tx:
+            return tx.events.after(last_id, limit)
 
-    def event_bounds(self) -> tuple[int, int]:
+    def bounds(self) -> tuple[int, int]:
         """Return the smallest kept and the largest id; ``(0, 0)`` when there is none."""
-        ...
+        with self.database.reading() as tx:
+            return tx.events.bounds()
 
-    def snapshot_at(self, name: str) -> datetime | None:
-        """Return when the named snapshot was last written."""
-        ...
+    def news(self, last_id: int, snapshots: Sequence[str]) -> News:
+        """Return what one poll reads: events after ``last_id``, and when the snapshots were written."""
+        with self.database.reading() as tx:
+            return News(
+                events=tx.events.after(last_id, PAGE),
+                snapshots={name: tx.snapshots.at(name) for name in snapshots},
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,7 @@ class Hub:
 
     async def check(self) -> None:
         """Raise `Unavailable` if the stream could not start: before the answer begins, that is a 503."""
-        await _in_thread(self._source.event_bounds)
+        await _in_thread(self._source.bounds)
 
     async def stream(self, last_id: int | None) -> AsyncIterator[Frame]:
         """Yield frames from after ``last_id`` (None: from now on) until the lifetime is over.
@@ -114,7 +133,7 @@ class Hub:
             yield b"retry: 1000\n\n"
             for each in missed:
                 yield each
-            while backlog := await _in_thread(self._source.events_after, sent, PAGE):
+            while backlog := await _in_thread(self._source.after, sent, PAGE):
                 sent = backlog[-1].id
                 for event in backlog:
                     yield frame(event.type, event.ref, event.id)
@@ -129,7 +148,7 @@ class Hub:
 
     async def _catch_up(self, last_id: int | None) -> tuple[int, list[Frame]]:
         """Return where to go on from, and a ``reset`` when what was missed is no longer kept."""
-        oldest, newest = await _in_thread(self._source.event_bounds)
+        oldest, newest = await _in_thread(self._source.bounds)
         if last_id is None:
             return newest, []
         if last_id > newest or last_id < oldest - 1:
@@ -165,31 +184,26 @@ class Hub:
             self._task = None
 
     async def _poll(self) -> None:
-        seen: dict[str, datetime | None] = {}
-        for name in self._snapshots:
-            seen[name] = await self._try(self._source.snapshot_at, name)
+        """Read and tell, for as long as anybody listens; a database that does not answer is asked again."""
+        written: dict[str, datetime | None] | None = None
         while True:
-            for event in await self._try(self._source.events_after, self._last_id, PAGE) or ():
-                self._last_id = event.id
-                self._tell(event)
-            for name in self._snapshots:
-                at = await self._try(self._source.snapshot_at, name)
-                if at is not None and at != seen[name]:
-                    seen[name] = at
-                    self._tell(name)
+            try:
+                news = await _in_thread(self._source.news, self._last_id, self._snapshots)
+            except Unavailable as error:
+                log.warning("events cannot be read", error=str(error))
+            else:
+                for event in news.events:
+                    self._last_id = event.id
+                    self._tell(event)
+                for name, at in news.snapshots.items():
+                    if written is not None and at is not None and at != written[name]:
+                        self._tell(name)
+                written = news.snapshots
             await asyncio.sleep(self.timing.poll)
 
     def _tell(self, item: Event | str) -> None:
         for queue in self._readers:
             _offer(queue, item)
-
-    async def _try(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Read, or return None when the database does not answer: the next poll asks again."""
-        try:
-            return await _in_thread(call, *args, **kwargs)
-        except Unavailable as error:
-            log.warning("events cannot be read", error=str(error))
-            return None
 
 
 async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from controlplane.api.auth import Given
-from controlplane.api.services import DecisionFilter
 from controlplane.model.base import Model
 from controlplane.model.records import Decision
 
@@ -31,6 +30,7 @@ def list_decisions(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> DecisionList:
     """List decisions, newest first."""
-    which = DecisionFilter(target=target, incident=incident, run=run)
-    items, total = services.reads.decisions(which, limit)
+    which = {"target": target, "incident": incident, "run": run}
+    with services.database.reading() as tx:
+        items, total = tx.decisions.list(limit=limit, **which), tx.decisions.count(**which)
     return DecisionList(items=tuple(items), total=total)

@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from controlplane.api.auth import Given
 from controlplane.api.problems import responses
-from controlplane.api.services import Reads, RunFilter
 from controlplane.api.views.runs import DrillList, DrillSummary, RunSummary
 from controlplane.kernel.errors import NotFound
 from controlplane.model.records import Run
 from controlplane.model.report import DrillReport, DrillVerdict, StoredReport, report_name
+from controlplane.store.runs import RunQuery
+from controlplane.store.transaction import Transaction
 
 router = APIRouter(prefix="/drills", tags=["drills"])
 
@@ -26,12 +27,14 @@ RENDERED: dict[int | str, dict[str, Any]] = {
 @router.get("")
 def list_drills(services: Given, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> DrillList:
     """List runs of drills, newest first, with their verdicts."""
-    runs, total = services.reads.runs(RunFilter(kind="drill"), limit)
-    return DrillList(items=tuple(_summary(services.reads, run) for run in runs), total=total)
+    which = RunQuery(kind="drill")
+    with services.database.reading() as tx:
+        items = tuple(_summary(tx, run) for run in tx.runs.list(which, limit=limit))
+        return DrillList(items=items, total=tx.runs.count(which))
 
 
-def _summary(reads: Reads, run: Run) -> DrillSummary:
-    faults = reads.faults(run.id)
+def _summary(tx: Transaction, run: Run) -> DrillSummary:
+    faults = tx.faults.list(run=run.id)
     known = {verdict.value for verdict in DrillVerdict}
     verdict = run.result.get("verdict")
     return DrillSummary(
@@ -48,7 +51,8 @@ def get_report(
     format: Literal["json", "html", "junit"] = "json",  # noqa: A002  the parameter's public name
 ) -> DrillReport | Response:
     """Return a drill's report: as JSON, as a page to print, or as JUnit for a pipeline."""
-    stored = _stored(services.reads, run_id)
+    with services.database.reading() as tx:
+        stored = _stored(tx, run_id)
     match format:
         case "html":
             return Response(stored.html, media_type="text/html")
@@ -59,10 +63,10 @@ def get_report(
             return stored.report
 
 
-def _stored(reads: Reads, run_id: str) -> StoredReport:
-    body = reads.snapshot(report_name(run_id))
+def _stored(tx: Transaction, run_id: str) -> StoredReport:
+    body = tx.snapshots.get(report_name(run_id))
     if body is None:
-        run = reads.run(run_id)
+        run = tx.runs.get(run_id)
         if run.kind != "drill":
             raise NotFound(f"{run_id} is not a drill")
         raise NotFound(f"{run_id} has no report", hint=f"it is {run.state}; a report is written at the end")

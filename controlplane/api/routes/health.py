@@ -28,7 +28,7 @@ async def healthz() -> Status:
 @router.get("/readyz", responses=responses(Unavailable))
 def readyz(services: Given) -> Status:
     """Answer when the database does, with the schema that this version needs."""
-    services.reads.ping()
+    services.database.ping()
     return Status(status="ready")
 
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 
 from controlplane.api.auth import Given
 from controlplane.api.problems import responses
-from controlplane.api.services import DecisionFilter, IncidentFilter, RunFilter
 from controlplane.api.views.incidents import IncidentDetail, IncidentList, TimelineEntry
 from controlplane.api.views.runs import RunSummary
 from controlplane.kernel.errors import NotFound
-from controlplane.model.records import Decision, Incident, Run
+from controlplane.model.records import Decision, Incident, IncidentLine, Run
 from controlplane.model.states import IncidentState
+from controlplane.store.runs import RunQuery
 
 router = APIRouter(prefix="/incidents", tags=["incidents"])
 
@@ -30,24 +30,24 @@ def list_incidents(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> IncidentList:
     """List incidents, newest first; ``open`` are all that are not resolved."""
-    which = IncidentFilter(
-        open=True if state == "open" else None,
-        state=state if isinstance(state, IncidentState) else None,
-        target=target,
-    )
-    items, total = services.reads.incidents(which, limit)
+    unresolved = True if state == "open" else None
+    exact = state.value if isinstance(state, IncidentState) else None
+    with services.database.reading() as tx:
+        items = tx.incidents.list(open=unresolved, limit=limit, state=exact, target=target)
+        total = tx.incidents.count(open=unresolved, state=exact, target=target)
     return IncidentList(items=tuple(items), total=total)
 
 
 @router.get("/{incident_id}", responses=responses(NotFound))
 def get_incident(incident_id: str, services: Given) -> IncidentDetail:
     """Return one incident: what was seen, decided and done, in order."""
-    reads = services.reads
-    incident = reads.incident(incident_id)
-    decisions, _ = reads.decisions(DecisionFilter(incident=incident_id), RELATED)
-    runs, _ = reads.runs(RunFilter(incident=incident_id), RELATED)
-    children, _ = reads.incidents(IncidentFilter(parent=incident_id), RELATED)
-    entries = [*_states(incident), *_decided(decisions), *_done(runs), *_folded(children)]
+    with services.database.reading() as tx:
+        incident = tx.incidents.get(incident_id)
+        lines = tx.incidents.timeline(incident_id)
+        decisions = tx.decisions.list(incident=incident_id, limit=RELATED)
+        runs = tx.runs.list(RunQuery(incident=incident_id), limit=RELATED)
+        children = tx.incidents.list(parent=incident_id, limit=RELATED)
+    entries = [*_states(lines), *_decided(decisions), *_done(runs), *_folded(children)]
     return IncidentDetail(
         incident=incident,
         timeline=tuple(sorted(entries, key=lambda entry: entry.at)),
@@ -57,17 +57,19 @@ def get_incident(incident_id: str, services: Given) -> IncidentDetail:
     )
 
 
-def _states(incident: Incident) -> Iterator[TimelineEntry]:
-    moments = (
-        (incident.opened_at, IncidentState.PENDING, "Seen"),
-        (incident.fired_at, IncidentState.FIRING, "Firing"),
-        (incident.mitigated_at, IncidentState.MITIGATED, "Mitigated: clients are well"),
-        (incident.resolved_at, IncidentState.RESOLVED, "Resolved"),
-    )
-    for at, state, title in moments:
-        if at is not None:
-            detail = incident.detail if state == incident.state else ""
-            yield TimelineEntry(at=at, kind="state", state=state, title=title, detail=detail)
+_MOVED = {
+    IncidentState.PENDING: "Out of its objective",
+    IncidentState.FIRING: "Out of its objective for long enough",
+    IncidentState.MITIGATED: "Clients are well",
+    IncidentState.RESOLVED: "Resolved",
+    IncidentState.UNKNOWN: "Lost sight of it",
+}
+
+
+def _states(lines: Iterable[IncidentLine]) -> Iterator[TimelineEntry]:
+    for line in lines:
+        title = _MOVED[line.state]
+        yield TimelineEntry(at=line.at, kind="state", state=line.state, title=title, detail=line.message)
 
 
 def _decided(decisions: Iterable[Decision]) -> Iterator[TimelineEntry]:

@@ -15,14 +15,5 @@ router = APIRouter(prefix="/playbooks", tags=["playbooks"])
 @router.post("/validate", responses=responses(InvalidInput))
 def validate(body: ValidateRequest, services: Given) -> ValidateResult:
     """List every mistake of a file, with its position and what would be valid. Changes nothing."""
-    diagnostics = tuple(
-        Diagnostic(
-            line=each.line,
-            column=each.column,
-            path=each.path,
-            message=each.message,
-            suggestion=each.suggestion,
-        )
-        for each in services.validate(body.file, body.text)
-    )
+    diagnostics = tuple(Diagnostic.model_validate(each) for each in services.validate(body.file, body.text))
     return ValidateResult(valid=not diagnostics, diagnostics=diagnostics)

@@ -23,7 +23,4 @@ class HaltRequest(Model):
         if self.target is not None and (self.service is not None or self.zone is not None):
             msg = "write either `target`, or `service` and `zone`"
             raise ValueError(msg)
-        if self.zone is not None and self.service is None:
-            msg = "`zone` needs `service`"
-            raise ValueError(msg)
         return self

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from controlplane.api.views.playbooks import Diagnostic
 from controlplane.api.views.runs import RunSummary
 from controlplane.model.base import Mode, Model
 from controlplane.model.overview import Headline, HistoryPoint, SourceState, ZoneCell
@@ -48,3 +49,4 @@ class OverviewView(Model):
     drills: tuple[DrillSpan, ...] = Field(description="drills within the history's time")
     halts: tuple[Halt, ...] = Field(description="halts in force")
     out_of_service: tuple[OutOfService, ...]
+    problems: tuple[Diagnostic, ...] = Field(description="what the last load of documents could not read")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from controlplane.model.base import Model
+from controlplane.model.records import Record
 
 MAX_TEXT = 1024 * 1024
 
@@ -16,9 +17,10 @@ class ValidateRequest(Model):
     file: str = Field(default="playbook.yaml", max_length=200)
 
 
-class Diagnostic(Model):
+class Diagnostic(Record):
     """One mistake; line and column count from 1."""
 
+    file: str
     line: int
     column: int
     path: str

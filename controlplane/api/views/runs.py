@@ -8,6 +8,7 @@ from pydantic import Field
 
 from controlplane.model.base import Model
 from controlplane.model.records import (
+    AttemptRecord,
     Decision,
     FaultRecord,
     Incident,
@@ -37,6 +38,7 @@ class RunSummary(Record):
     started_by: str
     state: RunState
     reason: str
+    waiting: str
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -49,25 +51,12 @@ class RunList(Model):
     total: int
 
 
-class AttemptView(Record):
-    """One attempt at a step; ``key`` is what the platform knows it by."""
-
-    step: str
-    attempt: int
-    fence: int
-    key: str
-    outcome: str
-    message: str
-    started_at: datetime
-    ended_at: datetime | None
-
-
 class RunDetail(Model):
     """One run with everything that explains it."""
 
     run: Run
     steps: tuple[StepRecord, ...]
-    attempts: tuple[AttemptView, ...]
+    attempts: tuple[AttemptRecord, ...]
     journal: tuple[JournalLine, ...]
     undo: tuple[UndoView, ...]
     decision: Decision | None = Field(default=None, description="the decision that started it")

@@ -191,6 +191,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Healthz
+         * @description Answer as long as the process can; asks nobody else.
+         */
+        get: operations["healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/incidents": {
         parameters: {
             query?: never;
@@ -223,6 +243,26 @@ export interface paths {
          * @description Return one incident: what was seen, decided and done, in order.
          */
         get: operations["get_incident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Return the API's metrics in Prometheus' text format.
+         */
+        get: operations["metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -271,6 +311,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Readyz
+         * @description Answer when the database does, with the schema that this version needs.
+         */
+        get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs": {
         parameters: {
             query?: never;
@@ -311,66 +371,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/healthz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Healthz
-         * @description Answer as long as the process can; asks nobody else.
-         */
-        get: operations["healthz"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Metrics
-         * @description Return the API's metrics in Prometheus' text format.
-         */
-        get: operations["metrics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/readyz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Readyz
-         * @description Answer when the database does, with the schema that this version needs.
-         */
-        get: operations["readyz"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -385,22 +385,40 @@ export interface components {
             run: components["schemas"]["RunSummary"];
         };
         /**
-         * AttemptView
-         * @description One attempt at a step; ``key`` is what the platform knows it by.
+         * AttemptRecord
+         * @description One attempt at a step. ``key`` is what the platform knows the step's effects by.
+         *
+         *     ``interrupted``: the worker was gone in the middle of it; ``calls`` counts an attempt that
+         *     said `Again` each time it was called.
          */
-        AttemptView: {
+        AttemptRecord: {
             /** Attempt */
             attempt: number;
+            /**
+             * Calls
+             * @default 1
+             */
+            calls: number;
             /** Endedat */
             endedAt: string | null;
             /** Fence */
             fence: number;
             /** Key */
             key: string;
-            /** Message */
+            /**
+             * Message
+             * @default
+             */
             message: string;
-            /** Outcome */
-            outcome: string;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "running" | "done" | "again" | "failed" | "interrupted";
+            /** Owner */
+            owner: string;
+            /** Run */
+            run: string;
             /**
              * Startedat
              * Format: date-time
@@ -432,7 +450,7 @@ export interface components {
             /** Id */
             id: string;
             /** Incident */
-            incident?: string | null;
+            incident: string | null;
             /**
              * Lastat
              * Format: date-time
@@ -446,15 +464,15 @@ export interface components {
             /** Playbook */
             playbook: string;
             /** Run */
-            run?: string | null;
+            run: string | null;
             /** Signal */
-            signal?: string | null;
+            signal: string | null;
             /** Target */
             target: string;
             /** Trigger */
             trigger: string;
             /** Values */
-            values?: {
+            values: {
                 [key: string]: unknown;
             };
         };
@@ -478,6 +496,8 @@ export interface components {
         Diagnostic: {
             /** Column */
             column: number;
+            /** File */
+            file: string;
             /** Line */
             line: number;
             /** Message */
@@ -485,7 +505,7 @@ export interface components {
             /** Path */
             path: string;
             /** Suggestion */
-            suggestion?: string | null;
+            suggestion: string | null;
         };
         /**
          * Dimension
@@ -509,7 +529,7 @@ export interface components {
          */
         DrillReport: {
             /** Detectedat */
-            detectedAt?: string | null;
+            detectedAt: string | null;
             /**
              * Deviations
              * @default []
@@ -532,23 +552,23 @@ export interface components {
             /** Hypothesis */
             hypothesis: string;
             /** Injectedat */
-            injectedAt?: string | null;
+            injectedAt: string | null;
             /**
              * Leftovers
              * @default []
              */
             leftovers: string[];
             /** Mitigatedat */
-            mitigatedAt?: string | null;
+            mitigatedAt: string | null;
             /**
              * Playbook
              * @description the playbook that fired, None if none did
              */
-            playbook?: string | null;
+            playbook: string | null;
             /** Playbookexpected */
-            playbookExpected?: string | null;
+            playbookExpected: string | null;
             /** Playbookrun */
-            playbookRun?: string | null;
+            playbookRun: string | null;
             /**
              * Probes
              * @default []
@@ -566,12 +586,12 @@ export interface components {
              */
             reasons: string[];
             /** Recoveredat */
-            recoveredAt?: string | null;
+            recoveredAt: string | null;
             /**
              * Recoverywithin
              * @description seconds allowed from injection to mitigation
              */
-            recoveryWithin?: number | null;
+            recoveryWithin: number | null;
             /** Run */
             run: string;
             /** Service */
@@ -650,7 +670,9 @@ export interface components {
             /** Trigger */
             trigger: string;
             /** @description None until it is judged */
-            verdict?: components["schemas"]["DrillVerdict"] | null;
+            verdict: components["schemas"]["DrillVerdict"] | null;
+            /** Waiting */
+            waiting: string;
         };
         /**
          * DrillVerdict
@@ -674,7 +696,7 @@ export interface components {
          */
         FaultRecord: {
             /** Clearedat */
-            clearedAt?: string | null;
+            clearedAt: string | null;
             /**
              * Createdat
              * Format: date-time
@@ -695,26 +717,26 @@ export interface components {
             /** Id */
             id: string;
             /** Injectedat */
-            injectedAt?: string | null;
+            injectedAt: string | null;
             /** Kind */
             kind: string;
             /** Parameters */
-            parameters?: {
+            parameters: {
                 [key: string]: unknown;
             };
             /** Run */
-            run?: string | null;
+            run: string | null;
             /** Service */
             service: string;
             state: components["schemas"]["FaultState"];
             /** Targets */
             targets: string[];
             /** Undo */
-            undo?: {
+            undo: {
                 [key: string]: unknown;
             };
             /** Verifiedat */
-            verifiedAt?: string | null;
+            verifiedAt: string | null;
         };
         /**
          * FaultReport
@@ -722,7 +744,7 @@ export interface components {
          */
         FaultReport: {
             /** Clearedat */
-            clearedAt?: string | null;
+            clearedAt: string | null;
             /**
              * Detail
              * @default
@@ -731,13 +753,13 @@ export interface components {
             /** Id */
             id: string;
             /** Injectedat */
-            injectedAt?: string | null;
+            injectedAt: string | null;
             /** Kind */
             kind: string;
             /** Name */
             name: string;
             /** Parameters */
-            parameters?: {
+            parameters: {
                 [key: string]: unknown;
             };
             /** Targets */
@@ -768,7 +790,7 @@ export interface components {
             /** Message */
             message: string;
             /** Values */
-            values?: {
+            values: {
                 [key: string]: unknown;
             };
             verdict: components["schemas"]["Verdict"];
@@ -786,19 +808,19 @@ export interface components {
              */
             createdAt: string;
             /** Expiresat */
-            expiresAt?: string | null;
+            expiresAt: string | null;
             /** Id */
             id: string;
             /** Liftedat */
-            liftedAt?: string | null;
+            liftedAt: string | null;
             /** Reason */
             reason: string;
             /** Service */
-            service?: string | null;
+            service: string | null;
             /** Target */
-            target?: string | null;
+            target: string | null;
             /** Zone */
-            zone?: string | null;
+            zone: string | null;
         };
         /**
          * HaltRequest
@@ -828,17 +850,17 @@ export interface components {
          */
         Headline: {
             /** Etpm */
-            etpm?: number | null;
+            etpm: number | null;
             /** Etpmestimate */
-            etpmEstimate?: number | null;
+            etpmEstimate: number | null;
             /** Successrate */
-            successRate?: number | null;
+            successRate: number | null;
             /** Tokenspersecond */
-            tokensPerSecond?: number | null;
+            tokensPerSecond: number | null;
             /** Tpotp95 */
-            tpotP95?: number | null;
+            tpotP95: number | null;
             /** Ttftp95 */
-            ttftP95?: number | null;
+            ttftP95: number | null;
         };
         /**
          * Health
@@ -857,17 +879,17 @@ export interface components {
              */
             at: string;
             /** Etpm */
-            etpm?: number | null;
+            etpm: number | null;
             /** Etpmestimate */
-            etpmEstimate?: number | null;
+            etpmEstimate: number | null;
             /** Successrate */
-            successRate?: number | null;
+            successRate: number | null;
             /** Tokenspersecond */
-            tokensPerSecond?: number | null;
+            tokensPerSecond: number | null;
             /** Tpotp95 */
-            tpotP95?: number | null;
+            tpotP95: number | null;
             /** Ttftp95 */
-            ttftP95?: number | null;
+            ttftP95: number | null;
         };
         /**
          * Incident
@@ -885,22 +907,22 @@ export interface components {
              */
             detail: string;
             /** Firedat */
-            firedAt?: string | null;
+            firedAt: string | null;
             /** Id */
             id: string;
             /** Mitigatedat */
-            mitigatedAt?: string | null;
+            mitigatedAt: string | null;
             /** Objective */
-            objective?: number | null;
+            objective: number | null;
             /**
              * Openedat
              * Format: date-time
              */
             openedAt: string;
             /** Parent */
-            parent?: string | null;
+            parent: string | null;
             /** Resolvedat */
-            resolvedAt?: string | null;
+            resolvedAt: string | null;
             /** Service */
             service: string;
             /**
@@ -922,7 +944,7 @@ export interface components {
             /** Title */
             title: string;
             /** Value */
-            value?: number | null;
+            value: number | null;
         };
         /**
          * IncidentDetail
@@ -965,7 +987,7 @@ export interface components {
              */
             at: string;
             /** Data */
-            data?: {
+            data: {
                 [key: string]: unknown;
             };
             /** Event */
@@ -977,7 +999,7 @@ export interface components {
             /** Run */
             run: string;
             /** Step */
-            step?: string | null;
+            step: string | null;
         };
         /**
          * NodeCell
@@ -990,7 +1012,7 @@ export interface components {
             /** Ready */
             ready: boolean;
             /** Reason */
-            reason?: string | null;
+            reason: string | null;
             /**
              * Replicas
              * @default []
@@ -1061,6 +1083,11 @@ export interface components {
             openIncidents: components["schemas"]["Incident"][];
             /** Outofservice */
             outOfService: components["schemas"]["OutOfService"][];
+            /**
+             * Problems
+             * @description what the last load of documents could not read
+             */
+            problems: components["schemas"]["Diagnostic"][];
             /** Service */
             service: string | null;
             /** Sources */
@@ -1102,12 +1129,12 @@ export interface components {
              */
             tolerance: string;
             /** Value */
-            value?: number | null;
+            value: number | null;
             /**
              * Worst
              * @description the value furthest from the tolerance
              */
-            worst?: number | null;
+            worst: number | null;
         };
         /**
          * Problem
@@ -1125,7 +1152,7 @@ export interface components {
              */
             errors: components["schemas"]["FieldError"][];
             /** Hint */
-            hint?: string | null;
+            hint: string | null;
             /** Status */
             status: number;
             /** Title */
@@ -1145,42 +1172,42 @@ export interface components {
              * Etpm
              * @description effective output tokens per minute
              */
-            etpm?: number | null;
+            etpm: number | null;
             /**
              * Kvuse
              * @description share of the KV cache in use, 0..1
              */
-            kvUse?: number | null;
+            kvUse: number | null;
             /**
              * Queue
              * @description requests waiting
              */
-            queue?: number | null;
+            queue: number | null;
             /**
              * Running
              * @description requests in the batches
              */
-            running?: number | null;
+            running: number | null;
             /**
              * Successrate
              * @description requests ended without error, 0..1
              */
-            successRate?: number | null;
+            successRate: number | null;
             /**
              * Tokenspersecond
              * @description output tokens per second
              */
-            tokensPerSecond?: number | null;
+            tokensPerSecond: number | null;
             /**
              * Tpotp95
              * @description TPOT, 95th percentile, seconds
              */
-            tpotP95?: number | null;
+            tpotP95: number | null;
             /**
              * Ttftp95
              * @description TTFT, 95th percentile, seconds
              */
-            ttftP95?: number | null;
+            ttftP95: number | null;
         };
         /**
          * ReplicaCell
@@ -1188,14 +1215,14 @@ export interface components {
          */
         ReplicaCell: {
             /** Canary */
-            canary?: boolean | null;
+            canary: boolean | null;
             health: components["schemas"]["Health"];
             /** Name */
             name: string;
             /** @default {} */
             readings: components["schemas"]["Readings"];
             /** Reason */
-            reason?: string | null;
+            reason: string | null;
             /** Target */
             target: string;
             /** Uid */
@@ -1207,7 +1234,9 @@ export interface components {
          *
          *     ``pins`` maps kind (``Playbook``, ``Service``, ``SLO/<name>``, ``Policy``, ``Drill``) to the
          *     sha256 of the revision that this run executes. ``signal`` is the trigger's signal (text)
-         *     and ``scope`` the names its expressions were given at the start.
+         *     and ``scope`` the names its expressions were given at the start. ``waiting`` says what it
+         *     waits for now, ``stop`` that somebody wants it to end, ``effect_at`` when it last changed
+         *     something outside.
          */
         Run: {
             /**
@@ -1216,22 +1245,24 @@ export interface components {
              */
             createdAt: string;
             /** Dueat */
-            dueAt?: string | null;
+            dueAt: string | null;
+            /** Effectat */
+            effectAt: string | null;
             /** Endedat */
-            endedAt?: string | null;
+            endedAt: string | null;
             /**
              * Fence
              * @default 0
              */
             fence: number;
             /** Group */
-            group?: string | null;
+            group: string | null;
             /** Id */
             id: string;
             /** Incident */
-            incident?: string | null;
+            incident: string | null;
             /** Inputs */
-            inputs?: {
+            inputs: {
                 [key: string]: unknown;
             };
             /**
@@ -1240,13 +1271,13 @@ export interface components {
              */
             kind: "playbook" | "drill";
             /** Leaseowner */
-            leaseOwner?: string | null;
+            leaseOwner: string | null;
             /** Leaseuntil */
-            leaseUntil?: string | null;
+            leaseUntil: string | null;
             /** Name */
             name: string;
             /** Pins */
-            pins?: {
+            pins: {
                 [key: string]: string;
             };
             /**
@@ -1255,32 +1286,44 @@ export interface components {
              */
             reason: string;
             /** Result */
-            result?: {
+            result: {
                 [key: string]: unknown;
             };
             /** Scope */
-            scope?: {
+            scope: {
                 [key: string]: unknown;
             };
             /** Service */
             service: string;
             /** Signal */
-            signal?: string | null;
+            signal: string | null;
             /** Startedat */
-            startedAt?: string | null;
+            startedAt: string | null;
             /**
              * Startedby
              * @default controller
              */
             startedBy: string;
             state: components["schemas"]["RunState"];
+            /** Stop */
+            stop: ("cancel" | "supersede") | null;
+            /**
+             * Stopreason
+             * @default
+             */
+            stopReason: string;
             /** Target */
-            target?: string | null;
+            target: string | null;
             /**
              * Trigger
              * @default manual
              */
             trigger: string;
+            /**
+             * Waiting
+             * @default
+             */
+            waiting: string;
         };
         /**
          * RunDetail
@@ -1288,16 +1331,16 @@ export interface components {
          */
         RunDetail: {
             /** Attempts */
-            attempts: components["schemas"]["AttemptView"][];
+            attempts: components["schemas"]["AttemptRecord"][];
             /** @description the decision that started it */
-            decision?: components["schemas"]["Decision"] | null;
+            decision: components["schemas"]["Decision"] | null;
             /**
              * Faults
              * @description of a drill: its ledger
              * @default []
              */
             faults: components["schemas"]["FaultRecord"][];
-            incident?: components["schemas"]["Incident"] | null;
+            incident: components["schemas"]["Incident"] | null;
             /** Journal */
             journal: components["schemas"]["JournalLine"][];
             /**
@@ -1365,6 +1408,8 @@ export interface components {
             target: string | null;
             /** Trigger */
             trigger: string;
+            /** Waiting */
+            waiting: string;
         };
         /**
          * SessionView
@@ -1372,11 +1417,11 @@ export interface components {
          */
         SessionView: {
             /** Csrftoken */
-            csrfToken?: string | null;
+            csrfToken: string | null;
             /** Expiresat */
-            expiresAt?: string | null;
+            expiresAt: string | null;
             /** Name */
-            name?: string | null;
+            name: string | null;
             /** Signedin */
             signedIn: boolean;
         };
@@ -1386,9 +1431,9 @@ export interface components {
          */
         SourceState: {
             /** Detail */
-            detail?: string | null;
+            detail: string | null;
             /** Lastat */
-            lastAt?: string | null;
+            lastAt: string | null;
             /** Name */
             name: string;
             /**
@@ -1412,10 +1457,12 @@ export interface components {
              * @default 0
              */
             attempt: number;
+            /** Blockedat */
+            blockedAt: string | null;
             /** Dueat */
-            dueAt?: string | null;
+            dueAt: string | null;
             /** Endedat */
-            endedAt?: string | null;
+            endedAt: string | null;
             /**
              * Error
              * @default
@@ -1424,19 +1471,23 @@ export interface components {
             /** Id */
             id: string;
             /** Outputs */
-            outputs?: {
+            outputs: {
+                [key: string]: unknown;
+            };
+            /** Parameters */
+            parameters: {
                 [key: string]: unknown;
             };
             /** Position */
             position: number;
             /** Resumestate */
-            resumeState?: {
+            resumeState: {
                 [key: string]: unknown;
             };
             /** Run */
             run: string;
             /** Startedat */
-            startedAt?: string | null;
+            startedAt: string | null;
             state: components["schemas"]["StepState"];
             /** Uses */
             uses: string;
@@ -1467,7 +1518,7 @@ export interface components {
              */
             kind: "state" | "decision" | "run" | "fold";
             /** Ref */
-            ref?: string | null;
+            ref: string | null;
             /** State */
             state: string;
             /** Title */
@@ -1485,9 +1536,9 @@ export interface components {
              */
             baseline: "sameSeedRun" | "plannedArrivals";
             /** Effective */
-            effective?: number | null;
+            effective: number | null;
             /** Expected */
-            expected?: number | null;
+            expected: number | null;
             /**
              * Kept
              * @description effective over baseline, 0..1
@@ -1511,14 +1562,14 @@ export interface components {
          */
         UndoView: {
             /** Applied */
-            applied?: unknown;
+            applied: unknown;
             /**
              * At
              * Format: date-time
              */
             at: string;
             /** Before */
-            before?: unknown;
+            before: unknown;
             /**
              * Detail
              * @default
@@ -1527,7 +1578,7 @@ export interface components {
             /** Field */
             field: string;
             /** Intended */
-            intended?: unknown;
+            intended: unknown;
             /** Run */
             run: string;
             status: components["schemas"]["UndoStatus"];
@@ -1575,11 +1626,11 @@ export interface components {
              */
             at: string;
             /** Effectiveshare */
-            effectiveShare?: number | null;
+            effectiveShare: number | null;
             /** Effectivetokens */
-            effectiveTokens?: number | null;
+            effectiveTokens: number | null;
             /** Plannedtokens */
-            plannedTokens?: number | null;
+            plannedTokens: number | null;
         };
         /**
          * ZoneCell
@@ -1590,7 +1641,7 @@ export interface components {
         ZoneCell: {
             health: components["schemas"]["Health"];
             /** Holder */
-            holder?: string | null;
+            holder: string | null;
             /** Name */
             name: string;
             /**
@@ -1601,7 +1652,7 @@ export interface components {
             /** @default {} */
             readings: components["schemas"]["Readings"];
             /** Reason */
-            reason?: string | null;
+            reason: string | null;
             /** Share */
             share: number;
             /** Target */
@@ -2053,6 +2104,26 @@ export interface operations {
             };
         };
     };
+    healthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+        };
+    };
     list_incidents: {
         parameters: {
             query?: {
@@ -2129,6 +2200,26 @@ export interface operations {
             };
         };
     };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+        };
+    };
     get_overview: {
         parameters: {
             query?: never;
@@ -2183,6 +2274,36 @@ export interface operations {
             };
             /** @description `invalid_input` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description `unavailable` */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2261,76 +2382,6 @@ export interface operations {
             };
             /** @description `invalid_input` */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": unknown;
-                };
-            };
-        };
-    };
-    healthz: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Status"];
-                };
-            };
-        };
-    };
-    metrics: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/plain": unknown;
-                };
-            };
-        };
-    };
-    readyz: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Status"];
-                };
-            };
-            /** @description `unavailable` */
-            503: {
                 headers: {
                     [name: string]: unknown;
                 };

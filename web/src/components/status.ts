@@ -27,20 +27,20 @@ const group = (tone: Tone, icon: TablerIcon, ...names: string[]) =>
   names.map((name) => [name, { tone, icon }] as const);
 
 const looks = new Map<string, Look>([
-  ...group('ok', IconCircleCheck, 'healthy', 'succeeded', 'passed', 'allow', 'allowed', 'fresh', 'ok', 'done'),
+  ...group('ok', IconCircleCheck, 'healthy', 'succeeded', 'passed', 'allow', 'allowed', 'fresh', 'ok', 'done', 'run'),
   ...group('ok', IconCircleCheck, 'resolved', 'recovered', 'acted', 'auto', 'verifiedClear', 'clear'),
   ...group('ok', IconShieldCheck, 'mitigated'),
   ...group('busy', IconLoader2, 'progressing', 'running', 'verifying', 'recovering', 'injecting', 'again', 'leased'),
-  ...group('busy', IconClock, 'queued', 'pending', 'waiting', 'planned', 'armed', 'approve', 'intended'),
+  ...group('busy', IconClock, 'queued', 'pending', 'waiting', 'wait', 'planned', 'armed', 'approve', 'intended'),
   ...group('warn', IconUserQuestion, 'awaitingApproval', 'waitingApproval'),
   ...group('warn', IconAlertTriangle, 'degraded', 'stale', 'inconclusive', 'escalated', 'withheld', 'ambiguous', 'foreign'),
   ...group('bad', IconFlame, 'firing'),
   ...group('bad', IconCircleX, 'failed', 'lost', 'error', 'timeout', 'permanent', 'stuck'),
-  ...group('bad', IconBan, 'deny', 'denied', 'refused', 'blocked'),
+  ...group('bad', IconBan, 'deny', 'denied', 'refuse', 'refused', 'blocked'),
   ...group('drill', IconFlame, 'injected', 'verified', 'drilling'),
-  ...group('idle', IconArrowBackUp, 'undone', 'undoing', 'reverted', 'restored'),
-  ...group('idle', IconPlayerPause, 'suspended', 'paused', 'observe', 'dryRun'),
-  ...group('idle', IconCircleDashed, 'skipped', 'superseded', 'none', 'applied', 'aborted'),
+  ...group('idle', IconArrowBackUp, 'undone', 'undoing', 'kept'),
+  ...group('idle', IconPlayerPause, 'suspended', 'paused', 'observe', 'observed', 'dryRun'),
+  ...group('idle', IconCircleDashed, 'skipped', 'superseded', 'notMatched', 'none', 'applied', 'aborted'),
   ...group('idle', IconHandStop, 'cancelled', 'cancelling', 'halted', 'stopped', 'stopping'),
 ]);
 

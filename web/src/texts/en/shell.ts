@@ -35,9 +35,7 @@ export const shell = {
     explain:
       'No run starts, runs in progress stop after their current step, and drills end and take back their faults. Halting changes nothing else in the fleet.',
     scope: 'What to halt',
-    scopes: { all: 'Everything', drills: 'Drills only', playbook: 'One playbook', target: 'One part of the fleet' },
-    playbook: 'Playbook',
-    playbookHint: 'Its name, for example zone-failover',
+    scopes: { all: 'Everything', target: 'One part of the fleet' },
     target: 'Target',
     targetHint: 'For example chat/local/zone-a',
     duration: 'For how long',

@@ -15,7 +15,6 @@ export const words: Record<string, string> = {
   queued: 'Queued',
   running: 'Running',
   waiting: 'Waiting',
-  awaitingApproval: 'Waiting for approval',
   verifying: 'Verifying',
   undoing: 'Undoing',
   undone: 'Undone',
@@ -25,13 +24,11 @@ export const words: Record<string, string> = {
   cancelled: 'Cancelled',
   superseded: 'Superseded',
   refused: 'Refused',
-  escalated: 'Escalated',
   inconclusive: 'Inconclusive',
   // undo records
-  intended: 'Intended',
-  applied: 'Applied',
-  withheld: 'Withheld',
   foreign: 'Changed by someone else',
+  withheld: 'Withheld',
+  kept: 'Kept',
   // drills and verdicts
   passed: 'Passed',
   aborted: 'Aborted',
@@ -40,12 +37,17 @@ export const words: Record<string, string> = {
   injected: 'Injected',
   recovering: 'Recovering',
   recovered: 'Recovered',
+  verified: 'In effect',
+  verifiedClear: 'Seen clear',
   stuck: 'Stuck',
-  // guards and decisions
+  // guards
   allow: 'Allowed',
-  deny: 'Denied',
-  allowed: 'Allowed',
-  denied: 'Denied',
+  refuse: 'Refused',
+  wait: 'Wait',
+  // decisions
+  run: 'Run started',
+  observed: 'Observed only',
+  notMatched: 'Did not match',
   // sources
   fresh: 'Fresh',
   stale: 'Stale',
