@@ -120,7 +120,8 @@ class ReplicaRestart(Action[RestartParameters]):
             view = _view(target, context)
         except Unavailable as error:
             return Again(LOOK_EVERY, state, f"waiting: {error}")
-        if view.uid == state["before"] or not view.ready:
+        new = view.uid != state["before"] or view.uid == state["uid"]
+        if not (new and view.ready):
             return Again(LOOK_EVERY, state, f"{view.uid} is {view.state}")
         elapsed = context.clock.now() - datetime.fromisoformat(state["began"])
         return Done(

@@ -50,15 +50,18 @@ def write(
 
     Another value is somebody else's: it stays, and a permanent failure says what was found.
     When another zone's weight changes in between, the write is made on what is there then.
+    ``part`` tells the writes of a step apart. The key names attempt and weight as well: a retry
+    that begins anew must not be answered for a write of the attempt before.
     """
     target = zone_target(zone, context)
+    key = f"{part}.{context.attempt}.{weight}"
     for _ in range(_TRIES):
         weights = read(context)
         present = weight_of(zone, weights)
         if present not in {*ours, weight}:
             return _foreign(zone, present, ours, weights)
         try:
-            with context.effect(Change(target, FIELD, present, weight), part) as tag:
+            with context.effect(Change(target, FIELD, present, weight), key) as tag:
                 return context.port(Platform).set_weights(
                     context.service.name, {zone: weight}, expected_version=weights.version, by=tag
                 )
