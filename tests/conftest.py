@@ -1,4 +1,4 @@
-"""Rules of every test run: unit tests end within five seconds, slow tests run last, no process is left
+"""Rules of every test run: unit tests end within seconds, slow tests run last, no process is left
 behind, and the shell's own ``FLEETWARD_…`` settings do not reach a test.
 """
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import leftovers
 
-UNIT_SECONDS = 5
+UNIT_SECONDS = 30 if os.environ.get("CI") else 5  # a shared machine may stall for seconds; a desk does not
 MARK = "FLEETWARD_TEST_RUN"
 _UNIT = Path(__file__).parent / "unit"
 

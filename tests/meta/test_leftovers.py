@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import MARK, UNIT_SECONDS
+from tests.conftest import MARK
 from tests.support import leftovers
 
 NAME = "FLEETWARD_LEFTOVER"
@@ -44,10 +44,9 @@ def test_this_process_is_not_its_own_leftover() -> None:
     assert os.getpid() not in {process.pid for process in leftovers.find(MARK, os.environ[MARK])}
 
 
-def test_a_unit_test_has_five_seconds_and_slow_tests_run_last(request: pytest.FixtureRequest) -> None:
+def test_every_unit_test_has_a_time_out_and_slow_tests_run_last(request: pytest.FixtureRequest) -> None:
     items = request.session.items
     slow = [item.get_closest_marker("slow") is not None for item in items]
     units = [item for item in items if "/tests/unit/" in item.path.as_posix()]
     assert slow == sorted(slow)
     assert {item.get_closest_marker("timeout") is not None for item in units} <= {True}
-    assert UNIT_SECONDS == 5
