@@ -18,10 +18,10 @@ from controlplane.observe.windows import Floats, Ints, WindowStore
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One counter's value now. ``group`` is what its siblings share: a measure of a target."""
+    """One counter's value now. ``group``, a measure and whose it is, is what siblings share."""
 
     series: Hashable
-    group: Hashable
+    group: tuple[str, Hashable]
     rows: tuple[int, ...]
     value: float
 
@@ -37,7 +37,7 @@ class CounterBook:
         self._ids: dict[Hashable, int] = {}
         self._last = np.zeros(256)
         self._seen = np.full(256, -np.inf)
-        self._groups: dict[Hashable, float] = {}
+        self._groups: dict[tuple[str, Hashable], float] = {}
 
     def step(self, readings: Sequence[Reading], at: float) -> None:
         """Take the readings of ``at`` (unix seconds).
@@ -85,7 +85,7 @@ class CounterBook:
         if slow.any():
             self._store.add_late(rows[slow], amounts[index[slow]], since[index[slow]], at)
 
-    def _was_born(self, group: Hashable, at: float) -> bool:
+    def _was_born(self, group: tuple[str, Hashable], at: float) -> bool:
         return at - self._groups.get(group, -np.inf) <= self._sibling_within
 
     def _id(self, series: Hashable) -> int:

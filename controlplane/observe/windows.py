@@ -84,7 +84,7 @@ class WindowStore:
         self._totals = np.zeros(256)
         self._fine = _Ring(fine_slots)
         self._coarse = _Ring(coarse_slots)
-        self._coarse_step = coarse_step
+        self.coarse_step = coarse_step
         self._coarse_last = -np.inf
 
     def __len__(self) -> int:
@@ -113,6 +113,11 @@ class WindowStore:
         """Add ``amounts`` to ``rows`` (the same row may occur again): they belong to the coming commit."""
         np.add.at(self._totals, rows, amounts)
 
+    def add_each(self, rows: tuple[int, ...], amount: float) -> None:
+        """Add the same amount to each of ``rows``."""
+        for row in rows:
+            self._totals[row] += amount
+
     def add_late(self, rows: Ints, amounts: Floats, since: Floats, now: float) -> None:
         """The same for amounts that gathered since ``since`` while nobody looked: spread over that time.
 
@@ -127,7 +132,7 @@ class WindowStore:
         """Keep the present totals as those of ``at``, which must not go backwards."""
         self._resize()
         self._fine.append(at, self._totals)
-        if at - self._coarse_last >= self._coarse_step:
+        if at - self._coarse_last >= self.coarse_step:
             self._coarse.append(at, self._totals)
             self._coarse_last = at
 
@@ -147,6 +152,12 @@ class WindowStore:
         for column, window in enumerate(windows):
             result[:, column] = np.where(known, now - self._at(float(times[-1]) - window, kept), 0.0)
         return result
+
+    @property
+    def last_at(self) -> float:
+        """The time of the last commit, minus infinity before the first."""
+        times = self._fine.times
+        return float(times[-1]) if times.size else -np.inf
 
     def covered(self, window: float) -> float:
         """Return for how many seconds of the last ``window`` there is history."""

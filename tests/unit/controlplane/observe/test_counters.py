@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -24,12 +25,10 @@ class Book:
         self.book = CounterBook(self.store, TICK)
         self.at = 0.0
 
-    def step(
-        self, value: float | None, series: str = "s", group: str = "g", *, seconds: float = TICK
-    ) -> None:
+    def step(self, value: float | None, series: str = "s", *, seconds: float = TICK) -> None:
         self.at += seconds
         if value is not None:
-            self.book.step([Reading(series, group, (self.row,), value)], self.at)
+            self.book.step([Reading(series, ("tokens", "replica"), (self.row,), value)], self.at)
         self.store.commit(self.at)
 
     def total(self, window: float = 1e6) -> float:
@@ -118,5 +117,5 @@ def test_whatever_a_counter_does_increments_are_never_negative(values: list[floa
     for value in values:
         book.step(value)
         assert book.total(TICK) >= 0
-    resets = sum(b if b < a else b - a for a, b in zip(values, values[1:], strict=False))
+    resets = sum(b if b < a else b - a for a, b in itertools.pairwise(values))
     assert book.total() == pytest.approx(resets, rel=1e-9, abs=1e-3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,4 +107,4 @@ def test_any_window_equals_the_plain_sum_while_the_fine_ring_holds_it(
 def test_longer_windows_never_hold_less(amounts: list[float], windows: list[float]) -> None:
     store = filled(amounts, store=WindowStore(fine_slots=8, coarse_slots=5, coarse_step=10.0))
     sums = [window(store, w) for w in sorted(windows)]
-    assert all(later >= earlier - 1e-6 for earlier, later in zip(sums, sums[1:], strict=False))
+    assert all(later >= earlier - 1e-6 for earlier, later in itertools.pairwise(sums))

@@ -1,0 +1,204 @@
+"""One service, observed: each tick a handful of queries, the canaries' word, and all windows moved on.
+
+It evaluates at ``now - lag``, so that what it reads is complete, and says so. A source
+whose query failed or came back empty is not fresh, and what rests on it is unknown until
+it is. On start and on take-over the windows are rebuilt from ranges. It refuses to judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from controlplane.kernel.errors import FleetwardError
+from controlplane.model.overview import SourceState
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+from controlplane.model.topology import Topology, Weights
+from controlplane.observe import states
+from controlplane.observe.answers import ALL, Sorted, Sorter
+from controlplane.observe.counters import CounterBook, Reading
+from controlplane.observe.measures import Measures
+from controlplane.observe.probes import ProbeBook
+from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries
+from controlplane.observe.source import Row, Source, Track
+from controlplane.observe.windows import WindowStore
+
+TICK = 2.0
+LAG = 0.3
+"""Seconds. A scrape's samples are stored within a few tens of milliseconds of its time stamp."""
+REBUILD = 180.0
+"""Seconds of history read at a tick's resolution on start; before that, at the coarse ring's."""
+REBUILD_COARSE = 6 * 3600.0
+_LOST_AFTER = 30.0
+_OLD_SCRAPE = 3.0
+"""Ticks after which a scrape says nothing about now."""
+
+
+@dataclass(slots=True)
+class _SourceMemory:
+    last_at: datetime | None = None
+    detail: str = "never answered"
+    optional: bool = False
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one tick saw. ``evidence`` says, per indicator and replica, which sources call it bad now."""
+
+    at: datetime
+    evaluated_at: datetime
+    sources: tuple[SourceState, ...]
+    evidence: Mapping[str, Mapping[Target, frozenset[str]]]
+    states: Mapping[str, Mapping[Target, bool]]
+    """Per-replica verdicts of this tick (availability, stalled), by indicator; missing means unknown."""
+
+    def is_fresh(self, source: str) -> bool:
+        return any(state.name == source and state.state == "fresh" for state in self.sources)
+
+
+@dataclass(slots=True)
+class Observer:
+    """Keeps one service's windows. One loop owns it; `probes` may be written by another thread."""
+
+    service: Service
+    source: Source
+    profiles: Mapping[str, Profile]
+    probes: ProbeBook
+    tick: float = TICK
+    lag: float = LAG
+    measures: Measures = field(init=False)
+    _queries: list[Query] = field(init=False)
+    _sorter: Sorter = field(init=False)
+    _book: CounterBook = field(init=False)
+    _memory: dict[str, _SourceMemory] = field(init=False)
+    _progress: states.ProgressBook = field(init=False, default_factory=states.ProgressBook)
+
+    def __post_init__(self) -> None:
+        store = WindowStore()
+        folds = {
+            name: measure.fold
+            for profile in self.profiles.values()
+            for name, measure in profile.measures.items()
+            if measure.fold
+        }
+        self.measures = Measures(self.service, store, folds=folds)
+        self._queries = [
+            query for profile in self.profiles.values() for query in queries(profile, self.service)
+        ]
+        self._sorter = Sorter(self.service, store)
+        self._book = CounterBook(store, self.tick)
+        self._memory = {
+            profile.source: _SourceMemory(optional=profile.optional) for profile in self.profiles.values()
+        }
+
+    def observe(self, now: datetime, topology: Topology, weights: Weights | None) -> Observation:
+        """Read one tick's samples and move the windows on."""
+        at = now - timedelta(seconds=self.lag)
+        moment = at.timestamp()
+        replicas = [target for target, _ in topology.replicas()]
+        evacuated = frozenset(
+            zone for zone, weight in (weights.weights if weights else {}).items() if weight == 0
+        )
+        self._sorter.place(replicas, evacuated)
+        answers = self.source.poll({query.name: query.promql for query in self._queries}, at)
+        found = self._sort(answers)
+        self._remember(answers, found, at)
+        fresh = {name for name, memory in self._memory.items() if memory.fresh}
+        found.readings += [self._canary_tokens(target, n) for target, n in self.probes.tokens().items()]
+        self._book.step(found.readings, moment)
+        self.measures.gauges = found.gauges
+        seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
+        verdicts = states.judge(replicas, seen, self._progress)
+        for indicator, by_replica in verdicts.states.items():
+            for target, good in by_replica.items():
+                self._sample(indicator, target, good=good, evacuated=evacuated)
+        self.measures.store.commit(moment)
+        return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states)
+
+    def rebuild(self, now: datetime, topology: Topology) -> None:
+        """Fill the windows from ranges, coarse then fine; sources that do not answer stay without history."""
+        self._sorter.place([target for target, _ in topology.replicas()])
+        end = now - timedelta(seconds=self.lag)
+        counters = {query.name: query.promql for query in self._queries if self._counts(query)}
+        spans = ((REBUILD_COARSE, REBUILD, self.measures.store.coarse_step), (REBUILD, 0.0, self.tick))
+        for start, stop, step in spans:
+            since, until = end - timedelta(seconds=start), end - timedelta(seconds=stop)
+            answers = self.source.ranges(counters, since, until, step)
+            self._replay(
+                {name: answer for name, answer in answers.items() if not isinstance(answer, FleetwardError)}
+            )
+
+    def _replay(self, answers: Mapping[str, list[Track]]) -> None:
+        by_time: dict[float, dict[str, list[Row]]] = {}
+        for name, tracks in answers.items():
+            for track in tracks:
+                for at, value in track.points:
+                    by_time.setdefault(at, {}).setdefault(name, []).append(Row(track.labels, value))
+        times = sorted(by_time)
+        for before, at in pairwise([-math.inf, *times]):
+            if at > before and at > self.measures.store.last_at:
+                found = self._sort(by_time[at])
+                self._book.step(found.readings, at)
+                self.measures.store.commit(at)
+
+    def _sort(self, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
+        found = Sorted()
+        for query in self._queries:
+            answer = answers.get(query.name, [])
+            if not isinstance(answer, FleetwardError):
+                self._sorter.sort(query, answer, found)
+        return found
+
+    def _remember(
+        self, answers: Mapping[str, list[Row] | FleetwardError], found: Sorted, at: datetime
+    ) -> None:
+        """Note which sources answered this tick with something that is recent."""
+        problems: dict[str, str] = {}
+        filled: set[str] = set()
+        for query in self._queries:
+            answer = answers.get(query.name, [])
+            if isinstance(answer, FleetwardError):
+                problems[query.profile.source] = str(answer)
+            elif answer:
+                filled.add(query.profile.source)
+                newest = max((row.value for row in answer), default=0.0) if query.name == SCRAPED_AT else None
+                if newest is not None and at.timestamp() - newest > _OLD_SCRAPE * self.tick:
+                    problems[query.profile.source] = f"last scrape {at.timestamp() - newest:.0f} s ago"
+        for name, memory in self._memory.items():
+            problem = problems.get(name) or (None if name in filled else "no series")
+            memory.fresh = problem is None
+            memory.detail = problem or ""
+            memory.last_at = at if memory.fresh else memory.last_at
+
+    def _sources(self, at: datetime) -> tuple[SourceState, ...]:
+        shown = []
+        for name, memory in self._memory.items():
+            if memory.optional and memory.last_at is None:
+                continue
+            age = (at - memory.last_at).total_seconds() if memory.last_at else math.inf
+            state = "fresh" if memory.fresh else "stale" if age <= _LOST_AFTER else "lost"
+            shown.append(
+                SourceState.model_validate(
+                    {"name": name, "state": state, "last_at": memory.last_at, "detail": memory.detail or None}
+                )
+            )
+        return tuple(shown)
+
+    def _sample(self, indicator: str, target: Target, *, good: bool, evacuated: frozenset[str]) -> None:
+        measures, rows = self.measures, self._sorter.rows
+        for part, amount in ((ALL, 1.0), ("good", float(good))):
+            feeds = rows(indicator, part, target)
+            measures.store.add_each(feeds[:-1] if target.zone in evacuated else feeds, amount)
+
+    def _canary_tokens(self, target: Target, count: int) -> Reading:
+        rows = self._sorter.rows("canary_tokens", ALL, target)
+        return Reading(("canary_tokens", target), ("canary_tokens", target), rows, float(count))
+
+    @staticmethod
+    def _counts(query: Query) -> bool:
+        return any(query.profile.measures[name].type != "gauge" for name, _ in query.measures.values())
