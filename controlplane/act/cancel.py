@@ -74,5 +74,6 @@ def request_stop(
         return False
     tx.journal.write(run_id, f"run.{stop}Requested", reason, undo=undo)
     if wake is not None:
+        tx.runs.mark_sent([run_id])
         tx.after_commit(lambda: wake(run_id))
     return True

@@ -67,7 +67,7 @@ class StartRequest:
     ) -> StartRequest:
         """Make the request of a playbook: inputs checked and completed, the concurrency group rendered.
 
-        ``more``: trigger, started_by, reason. Raises `InvalidInput` for inputs that the playbook does not take.
+        ``more``: trigger, started_by, reason. Raises `InvalidInput` for inputs that it does not take.
         """
         where = incident.target if incident is not None else target
         scope = {"incident": incident_scope(where, incident), "limits": dict(limits or {})}

@@ -99,7 +99,7 @@ class AttemptRecord(Record):
     """One attempt at a step. ``key`` is what the platform knows the step's effects by.
 
     ``interrupted``: the worker was gone in the middle of it; ``calls`` counts an attempt that
-    said `Again` each time it was called.
+    said `Again` each time it was called, ``effects`` those that the latest call began.
     """
 
     run: str
@@ -111,6 +111,7 @@ class AttemptRecord(Record):
     outcome: Literal["running", "done", "again", "failed", "interrupted"]
     message: str = ""
     calls: int = 1
+    effects: int = 0
     started_at: datetime
     ended_at: datetime | None = None
 

@@ -136,6 +136,12 @@ class RunRepository(Repository):
             raise Fenced(msg)
         return HeldRun.model_validate(row)
 
+    def held_by(self, run_id: str, owner: str) -> HeldRun | None:
+        """Return the run if this owner holds its lease."""
+        mine = select(*_HELD).where(runs.c.id == run_id, runs.c.lease_owner == owner)
+        row = self.unit.row(mine)
+        return None if row is None else HeldRun.model_validate(row)
+
     def release(self, run_id: str, fence: int, due_at: datetime | None) -> None:
         """Give a held run back; ``due_at`` says when somebody must look at it again."""
         mine = update(runs).where(runs.c.id == run_id, runs.c.fence == fence)
@@ -156,7 +162,7 @@ class RunRepository(Repository):
             runs.c.stop.is_(None) if stop == "supersede" else or_(runs.c.stop.is_(None), runs.c.stop != stop)
         )
         values = {"stop": stop, "stop_reason": reason, "stop_undo": undo}
-        changed = self.unit.write(mine.where(weaker).values(**values, due_at=self.now, sent_at=self.now)) > 0
+        changed = self.unit.write(mine.where(weaker).values(**values, due_at=self.now, sent_at=None)) > 0
         if changed:
             self.unit.emit("run", run_id)
         return changed

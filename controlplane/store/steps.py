@@ -44,11 +44,20 @@ class StepRepository(Repository):
         row = {"run": run, "step": step, "attempt": attempt, "owner": owner, "fence": fence, "key": key}
         self.unit.write(insert(attempts).values(**row, outcome="running", started_at=self.now))
 
-    def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> None:
-        """Write down that an attempt that said `Again` is called once more."""
+    def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> bool:
+        """Write down that an attempt that said `Again` is called once more; False if there is none."""
         change = update(attempts).where(*self._key(run, step, attempt))
-        values = {"owner": owner, "fence": fence, "outcome": "running", "calls": attempts.c.calls + 1}
-        self.unit.write(change.values(**values))
+        values = {"owner": owner, "fence": fence, "outcome": "running", "effects": 0}
+        return self.unit.write(change.values(**values, calls=attempts.c.calls + 1)) > 0
+
+    def count_effect(self, run: str, step: str, attempt: int) -> None:
+        """Write down that the latest call is about to change something outside."""
+        change = update(attempts).where(*self._key(run, step, attempt))
+        self.unit.write(change.values(effects=attempts.c.effects + 1))
+
+    def attempt(self, run: str, step: str, attempt: int) -> AttemptRecord | None:
+        row = self.unit.row(select(attempts).where(*self._key(run, step, attempt)))
+        return None if row is None else AttemptRecord.model_validate(row)
 
     def end_attempt(self, run: str, step: str, attempt: int, outcome: str, message: str = "") -> None:
         """Write down what came of it; ``again`` leaves it open."""

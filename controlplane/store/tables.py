@@ -152,6 +152,7 @@ attempts = Table(
     _name("outcome"),
     _text("message"),
     Column("calls", Integer, nullable=False, default=1),
+    Column("effects", Integer, nullable=False, default=0),  # begun in the latest call
     _time("started_at", required=True),
     _time("ended_at"),
 )

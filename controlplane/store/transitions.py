@@ -29,7 +29,7 @@ from controlplane.model.states import (
 from controlplane.store import tables
 from controlplane.store.transaction import Transaction
 
-R = TypeVar("R", Run, StepRecord, Incident, FaultRecord)
+R = TypeVar("R", bound=Run | StepRecord | Incident | FaultRecord)
 
 OPEN_STEPS = tuple(state.value for state in StepState if not is_final(state))
 
@@ -52,10 +52,18 @@ class Move:
 
 
 def move(
-    tx: Transaction, record: R, new: StrEnum, reason: str = "", at: datetime | None = None, **values: Any
+    tx: Transaction,
+    record: R,
+    new: StrEnum,
+    reason: str = "",
+    at: datetime | None = None,
+    *,
+    quiet: bool = False,
+    **values: Any,
 ) -> R:
     """Move ``record`` to the state ``new``, set ``values`` with it, and return it as it is then.
 
+    ``quiet`` writes no event and no line: for a step that is called again and again.
     Raises `Conflict` when the move is not allowed, when a rule refuses it, or when the
     record's state has changed since it was read.
     """
@@ -73,8 +81,10 @@ def move(
     if row is None:
         msg = f"{entry.what} {record.id} is no longer {record.state}"
         raise Conflict(msg)
-    entry.tell(judged)
-    return type(record).model_validate(row)
+    if not quiet:
+        entry.tell(judged)
+    kind: type[R] = type(record)
+    return kind.model_validate(row)
 
 
 def _kind(record: Record) -> type[Record]:

@@ -233,6 +233,7 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Text(), nullable=False),
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("calls", sa.Integer(), nullable=False),
+        sa.Column("effects", sa.Integer(), nullable=False),
         sa.Column("started_at", Instant(), nullable=False),
         sa.Column("ended_at", Instant(), nullable=True),
         sa.ForeignKeyConstraint(["run"], ["runs.id"], name=op.f("fk_attempts_run"), ondelete="CASCADE"),

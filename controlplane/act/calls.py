@@ -1,0 +1,194 @@
+"""Calling an action, and what its outcome makes of the step: done, again, retried, failed.
+
+A call that a crash cut off is made again with the same keys when that is harmless: the
+action is idempotent, or no effect had begun. Otherwise the action looks first whether it
+happened, and when nobody can tell, the step fails as ambiguous: nothing is tried blindly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pydantic import ValidationError
+
+from controlplane.act.context import StepContext, context_for
+from controlplane.act.engine import Turn, Work
+from controlplane.act.outcomes import backoff_seconds, outcome_of
+from controlplane.act.scope import run_scope
+from controlplane.kernel.durations import format_duration
+from controlplane.kernel.errors import InvalidInput
+from controlplane.model.action import Action, Dimension
+from controlplane.model.base import Model
+from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
+from controlplane.model.playbook import Step
+from controlplane.model.records import StepRecord
+from controlplane.model.states import StepState
+from controlplane.store.transitions import move
+
+LOOK_SECONDS = 2.0
+"""How soon an action is asked again whether something happened, when it could not look."""
+
+MAX_INTERRUPTIONS = 5
+"""A step in whose middle this many workers were lost is not tried again: it may be what ends them."""
+
+
+@dataclass(slots=True)
+class CallStep:
+    """Work: call an action once. ``look``: it may have happened before, so observe it first."""
+
+    step: Step
+    action: Action[Any]
+    context: StepContext
+    parameters: Mapping[str, Any]
+    look: bool = False
+
+    def perform(self) -> Outcome:
+        if self.look:
+            return self._observe("a worker was lost in the middle of it")
+        outcome = outcome_of(
+            lambda: self.action.run(validated(self.action, self.parameters), self.context), self.step.uses
+        )
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.AMBIGUOUS:
+            return self._observe(outcome.message)
+        return outcome
+
+    def record(self, turn: Turn, result: Outcome) -> Work | None:
+        record = next(step for step in turn.tx.steps.list(turn.run.id) if step.id == self.step.id)
+        self.context.settle(turn.tx)
+        if self.look or turn.run.progress.get("look") is not None:
+            turn.remember(look=record.id if self.look else None)
+        match result:
+            case Done(outputs=outputs):
+                _done(turn, record, outputs)
+            case Again():
+                _again(turn, self.step, record, result)
+            case Failed():
+                _failed(turn, self.step, record, result)
+        return None
+
+    def _observe(self, why: str) -> Outcome:
+        """Ask the action whether it happened; when nobody can tell, only what is idempotent is retried."""
+        blind = Failed(FailureKind.AMBIGUOUS, f"nobody can tell whether it happened: {why}")
+        parameters = validated(self.action, self.parameters)
+        outcome = outcome_of(
+            lambda: self.action.observe(parameters, self.context) or blind, f"{self.step.uses}.observe"
+        )
+        self.look = False
+        if outcome is blind or outcome == blind:
+            return Failed(FailureKind.TRANSIENT, why) if self.action.idempotent else blind
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.TRANSIENT:
+            self.look = True
+            return Again(
+                LOOK_SECONDS, dict(self.context.state), f"cannot look whether it happened: {outcome.message}"
+            )
+        return outcome
+
+
+def call(
+    turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord], *, look: bool = False
+) -> CallStep:
+    """Write down the attempt (begun, or gone on with), and return the call."""
+    who: dict[str, Any] = {"owner": turn.parts.owner, "fence": turn.fence}
+    if not turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who):
+        key = f"{record.run}/{record.id}"
+        turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
+    scope = run_scope(turn.run, turn.pinned.service, steps, turn.now)
+    context = context_for(
+        turn, record.id, record.attempt, scope, state=record.resume_state, started_at=record.started_at
+    )
+    action = turn.parts.actions.get(step.uses)
+    return CallStep(step, action, context, record.parameters, look)
+
+
+def resume(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord]) -> Work | None:
+    """Call a waiting step that is due again, or end it when its time is over."""
+    if turn.now >= deadline(step, record):
+        said = turn.tx.steps.attempt(record.run, record.id, record.attempt)
+        why = f"not done within {format_duration(step.timeout)}"
+        why += f": {said.message}" if said is not None and said.message else ""
+        if said is not None and said.ended_at is None:
+            turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", why)
+        move(turn.tx, record, StepState.FAILED, why)
+        return None
+    look = turn.run.progress.get("look") == record.id
+    return call(turn, step, move(turn.tx, record, StepState.RUNNING, quiet=True), steps, look=look)
+
+
+def interrupted(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord]) -> Work | None:
+    """Go on with a step whose call was cut off: its worker is gone, and nobody knows how far it came."""
+    cut = turn.tx.steps.attempt(record.run, record.id, record.attempt)
+    effects = cut.effects if cut is not None else 0
+    turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "interrupted", "the worker was lost")
+    owner = cut.owner if cut is not None else None
+    message = f"the worker was lost in the middle of attempt {record.attempt}"
+    turn.journal("step.interrupted", message, step=record.id, owner=owner, effects=effects)
+    times = turn.tx.steps.count_attempts(record.run, record.id, "interrupted")
+    if times >= MAX_INTERRUPTIONS:
+        move(turn.tx, record, StepState.FAILED, f"{times} workers were lost in the middle of it")
+        return None
+    if step.uses not in turn.parts.actions:
+        move(turn.tx, record, StepState.FAILED, f"this worker does not know the action `{step.uses}`")
+        return None
+    harmless = turn.parts.actions.get(step.uses).idempotent or effects == 0
+    turn.tx.steps.update(record.run, record.id, attempt=record.attempt + 1)
+    record = record.model_copy(update={"attempt": record.attempt + 1})
+    return call(turn, step, record, steps, look=not harmless)
+
+
+def validated(action: Action[Any], rendered: Mapping[str, Any]) -> Model:
+    """Return the parameters as the action declares them; raise `InvalidInput` that names what is wrong."""
+    try:
+        return action.parameters.model_validate(rendered)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"{action.name}: {where or 'parameters'}: {first['msg'].removeprefix('Value error, ')}"
+        raise InvalidInput(msg) from error
+
+
+def deadline(step: Step, record: StepRecord) -> Any:
+    """Return when the step's time is over, retries and waits counted."""
+    assert record.started_at is not None, "only a started step has a deadline"  # noqa: S101
+    return record.started_at + timedelta(seconds=step.timeout)
+
+
+def _done(turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:
+    turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "done")
+    for target, dimension in turn.run.progress.get("returned", {}).get(record.id, []):
+        if turn.tx.ledger.release(target=target, dimension=Dimension(dimension)):
+            turn.journal("ledger.released", f"{target} is back in service", step=record.id)
+    move(turn.tx, record, StepState.SUCCEEDED, outputs=outputs, resume_state={})
+
+
+def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
+    before = turn.tx.steps.attempt(record.run, record.id, record.attempt)
+    turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "again", again.reason)
+    due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(step, record))
+    said = before is not None and before.message == again.reason
+    reason = again.reason or f"looks again in {format_duration(again.after)}"
+    move(turn.tx, record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
+
+
+def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
+    turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", failed.message)
+    failures = turn.tx.steps.count_attempts(record.run, record.id, "failed")
+    if failed.kind is FailureKind.TRANSIENT and failures <= step.retry.limit:
+        wait = backoff_seconds(step.retry.backoff, record.run, record.id, failures)
+        due = min(turn.now + timedelta(seconds=wait), deadline(step, record))
+        reason = (
+            f"failed ({failed.message}); retry {failures} of {step.retry.limit} in {format_duration(wait)}"
+        )
+        attempt = record.attempt + 1
+        move(turn.tx, record, StepState.WAITING, reason, due_at=due, attempt=attempt, error=failed.message)
+        return
+    move(
+        turn.tx,
+        record,
+        StepState.FAILED,
+        f"{failed.kind}: {failed.message}",
+        error=failed.message,
+        outputs=failed.outputs,
+    )

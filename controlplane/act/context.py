@@ -1,0 +1,134 @@
+"""What the engine gives an action, and the write-ahead around each of its effects.
+
+``with context.effect(change)`` commits the undo record, renews the lease on condition of the
+fence, and only then lets the caller write. ``applied`` is committed with the step's next
+write (the next effect or the outcome): until then ``intended`` speaks for it, which undo
+takes for ours too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+
+from controlplane.act.engine import Parts, Turn
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.action import Change
+from controlplane.model.service import Service
+from controlplane.model.topology import WriteTag
+from controlplane.platforms.port import CALL_TIMEOUT
+from controlplane.store.runs import LEASE_SECONDS
+from controlplane.store.transaction import Transaction
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+_LOOKS = 3
+
+
+@dataclass(slots=True)
+class StepContext:
+    """Implements `controlplane.model.action.ActionContext`: one per call."""
+
+    parts: Parts
+    run_id: str
+    step_id: str
+    attempt: int
+    fence: int
+    service: Service
+    scope: Mapping[str, Any]
+    state: Mapping[str, Any]
+    started_at: datetime
+    clock: Clock
+    undoing: bool = False
+    notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    effects: list[Change] = field(default_factory=list)
+    """Done, and not yet written down as ``applied``."""
+    effect_at: datetime | None = None
+
+    def port(self, port: type[T]) -> T:
+        return self.parts.port(port)
+
+    def note(self, message: str, **data: Any) -> None:
+        self.notes.append((message, data))
+
+    @contextmanager
+    def effect(self, change: Change, part: str = "") -> Iterator[WriteTag]:
+        self._write_ahead(change)
+        names = (self.run_id, self.step_id, "undo" if self.undoing else "", part)
+        key = "/".join(name for name in names if name)
+        yield WriteTag(run=self.run_id, step=self.step_id, attempt=self.attempt, fence=self.fence, key=key)
+        self.effect_at = self.clock.now()
+        if not self.undoing:
+            self.effects.append(change)
+
+    def settle(self, tx: Transaction) -> None:
+        """Write down what was done and noted since the last commit."""
+        for change in self.effects:
+            tx.undo.applied(self.run_id, self.step_id, change)
+        for message, data in self.notes:
+            tx.journal.write(self.run_id, "note", message, step=self.step_id, **data)
+        if self.effect_at is not None:
+            tx.runs.update(self.run_id, effect_at=self.effect_at)
+
+    def settled(self) -> None:
+        """Forget it, once that is committed."""
+        self.effects.clear()
+        self.notes.clear()
+        self.effect_at = None
+
+    def _write_ahead(self, change: Change) -> None:
+        """Commit the intent, and return with enough of the lease left for one call."""
+        for _ in range(_LOOKS):
+            with self.parts.database.transaction() as tx:
+                tx.runs.hold(self.run_id, self.fence)
+                until = tx.now + timedelta(seconds=LEASE_SECONDS)
+                self.settle(tx)
+                if not self.undoing:
+                    tx.undo.intend(self.run_id, self.step_id, change)
+                    tx.steps.count_effect(self.run_id, self.step_id, self.attempt)
+                tx.runs.update(self.run_id, effect_at=tx.now)
+                tx.journal.write(self.run_id, "effect", describe(change), step=self.step_id, **_data(change))
+            self.settled()
+            if self.parts.database.now() + timedelta(seconds=CALL_TIMEOUT) < until:
+                return
+            log.warning("the lease is nearly over after a slow commit", run=self.run_id, step=self.step_id)
+        msg = "the database is too slow to hold a lease"
+        raise Unavailable(msg)
+
+
+def describe(change: Change) -> str:
+    """Say a change in one line."""
+    return f"{change.field} of {change.target}: {change.before!r} → {change.intended!r}"
+
+
+def _data(change: Change) -> dict[str, Any]:
+    return {
+        "target": str(change.target),
+        "field": change.field,
+        "before": change.before,
+        "intended": change.intended,
+    }
+
+
+def context_for(turn: Turn, step: str, attempt: int, scope: Mapping[str, Any], **more: Any) -> StepContext:
+    """Make the context of a call that this turn hands out."""
+    return StepContext(
+        parts=turn.parts,
+        run_id=turn.run.id,
+        step_id=step,
+        attempt=attempt,
+        fence=turn.fence,
+        service=turn.pinned.service,
+        scope=scope,
+        state=more.pop("state", {}),
+        clock=turn.parts.clock,
+        started_at=more.pop("started_at", None) or turn.now,
+        **more,
+    )

@@ -1,0 +1,223 @@
+"""How a run ends: what must be taken back, who must be told, and the final state.
+
+The end is decided once (`begin_ending`) and reached over several turns: undo records in
+reverse order, each by its action's `restore`; then the escalation; then the final state.
+An undo that somebody's change stands against, or that would send users into harm, is
+reported and never forced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from controlplane.act.context import StepContext, context_for
+from controlplane.act.engine import CONTINUE, Next, Turn, Wait, Work
+from controlplane.act.outcomes import backoff_seconds
+from controlplane.act.scope import run_scope
+from controlplane.kernel.errors import (
+    Ambiguous,
+    Fenced,
+    FleetwardError,
+    InvalidInput,
+    Unavailable,
+    VersionConflict,
+)
+from controlplane.model.action import Action, UndoRecord, UndoResult, UndoStatus
+from controlplane.model.playbook import Backoff
+from controlplane.model.ports import Notification, Notifier
+from controlplane.model.states import RunState
+
+log = structlog.get_logger(__name__)
+
+TRIES = 5
+"""How often an undo or a notification is tried while its other side does not answer."""
+
+BACKOFF = Backoff()
+TROUBLE = (UndoStatus.FOREIGN, UndoStatus.WITHHELD, UndoStatus.FAILED)
+
+
+def begin_ending(turn: Turn, final: RunState, reason: str, *, undo: bool) -> Next:
+    """Decide the end. What is to be taken back is taken back first."""
+    turn.update(ending=final, reason=reason)
+    turn.remember(undo=undo)
+    return CONTINUE
+
+
+def go_on_ending(turn: Turn) -> Next:
+    """Return what is next on the way to the end that was decided."""
+    final = turn.run.ending
+    assert final is not None, "only an ending run is ended"  # noqa: S101
+    retry_at = turn.run.progress.get("retry_at")
+    if retry_at is not None and turn.now < datetime.fromisoformat(retry_at):
+        return Wait(datetime.fromisoformat(retry_at), turn.run.waiting)
+    if turn.run.state is not RunState.UNDOING and turn.run.progress.get("undo"):
+        _spare(turn)
+        if turn.tx.undo.next(turn.run.id) is not None:
+            turn.move(RunState.UNDOING, f"taking back what it did: {turn.run.reason}")
+            return CONTINUE
+    if turn.run.state is RunState.UNDOING:
+        record = turn.tx.undo.next(turn.run.id)
+        if record is not None:
+            return _undo(turn, record)
+    notify = _escalation(turn, final)
+    if notify is not None:
+        return notify
+    _finish(turn, final)
+    return CONTINUE
+
+
+@dataclass(slots=True)
+class UndoChange:
+    """Work: take one recorded change back."""
+
+    record_: UndoRecord
+    action: Action[Any]
+    context: StepContext
+
+    def perform(self) -> UndoResult | FleetwardError:
+        try:
+            return self.action.restore(self.record_, self.context)
+        except Fenced:
+            raise
+        except FleetwardError as error:
+            return error
+        except Exception as error:
+            log.exception("an undo broke", action=self.action.name)
+            return InvalidInput(f"{self.action.name} broke: {type(error).__name__}: {error}")
+
+    def record(self, turn: Turn, result: UndoResult | FleetwardError) -> Work | None:
+        self.context.settle(turn.tx)
+        if isinstance(result, Unavailable | Ambiguous | VersionConflict):
+            tries = turn.run.progress.get("tries", 0) + 1
+            if tries < TRIES:
+                _try_later(turn, tries, f"undo of {_name(self.record_)}: {result}", step=self.record_.step)
+                return None
+        if isinstance(result, FleetwardError):
+            result = UndoResult(UndoStatus.FAILED, str(result))
+        settle(turn, self.record_, result)
+        return None
+
+
+def settle(turn: Turn, record: UndoRecord, result: UndoResult) -> None:
+    """Write down what came of one record; what is back gives its claim up."""
+    turn.remember(tries=0, retry_at=None)
+    target = str(record.target)
+    turn.tx.undo.settle(record.run, record.step, target, record.field, result.status, result.detail)
+    message = f"{_name(record)}: {result.status}" + (f" ({result.detail})" if result.detail else "")
+    turn.journal(f"undo.{result.status}", message, step=record.step, target=target, before=record.before)
+    if result.status is UndoStatus.UNDONE:
+        turn.tx.ledger.release(holder=turn.run.id, target=record.target)
+
+
+@dataclass(slots=True)
+class Notify:
+    """Work: tell a channel that a run did not succeed."""
+
+    notification: Notification
+    channel: str
+    key: str
+    context: StepContext
+
+    def perform(self) -> FleetwardError | None:
+        try:
+            self.context.port(Notifier).send(self.notification, channel=self.channel, key=self.key)
+        except FleetwardError as error:
+            return error
+        return None
+
+    def record(self, turn: Turn, result: FleetwardError | None) -> Work | None:
+        tries = turn.run.progress.get("tries", 0) + 1
+        if isinstance(result, Unavailable) and tries < TRIES:
+            _try_later(turn, tries, f"notifying {self.channel}: {result}")
+            return None
+        if result is None:
+            turn.journal("run.escalated", f"{self.channel} was told", channel=self.channel)
+        else:
+            turn.journal(
+                "run.escalationFailed", f"{self.channel} was not told: {result}", channel=self.channel
+            )
+        turn.remember(tries=0, retry_at=None, escalated=turn.run.progress.get("escalated", 0) + 1)
+        return None
+
+
+def _spare(turn: Turn) -> None:
+    """What cannot be taken back, or shall not be, stays; said before anything is undone."""
+    for view in turn.tx.undo.list(turn.run.id):
+        if view.status is not UndoStatus.PENDING:
+            continue
+        step = turn.pinned.plan.step(view.step)
+        known = step.uses in turn.parts.actions
+        if not step.undo:
+            why = f"step {step.id} says undo: false"
+        elif known and not turn.parts.actions.get(step.uses).reversible:
+            why = f"{step.uses} cannot be taken back"
+        else:
+            continue
+        turn.tx.undo.settle(turn.run.id, view.step, view.target, view.field, UndoStatus.KEPT, why)
+        turn.journal("undo.kept", f"{view.field} of {view.target}: kept ({why})", step=view.step)
+
+
+def _undo(turn: Turn, record: UndoRecord) -> Next:
+    step = turn.pinned.plan.step(record.step)
+    if step.uses not in turn.parts.actions:
+        detail = f"this worker does not know the action `{step.uses}`"
+        settle(turn, record, UndoResult(UndoStatus.FAILED, detail))
+        return CONTINUE
+    steps = turn.tx.steps.list(turn.run.id)
+    done = next(each for each in steps if each.id == record.step)
+    scope = run_scope(turn.run, turn.pinned.service, steps, turn.now)
+    attempt = max(1, done.attempt)
+    context = context_for(
+        turn, step.id, attempt, scope, started_at=done.started_at, state=done.resume_state, undoing=True
+    )
+    return UndoChange(record, turn.parts.actions.get(step.uses), context)
+
+
+def _escalation(turn: Turn, final: RunState) -> Notify | None:
+    """Return the next message that must go out before the end, if there is one."""
+    trouble = turn.tx.undo.count(turn.run.id, *TROUBLE)
+    if final not in {RunState.FAILED, RunState.INCONCLUSIVE} and not trouble:
+        return None
+    told = turn.run.progress.get("escalated", 0)
+    channels = [each.notify for each in turn.pinned.plan.on_failure.escalate if each.notify is not None]
+    if told >= len(channels):
+        return None
+    run = turn.run
+    text = "\n".join([run.reason, *(f"undo {view.status}: {view.detail}" for view in _troubles(turn))])
+    notification = Notification(
+        title=f"{run.name} {final} on {run.target or run.service}"[:200],
+        text=text[:4000],
+        severity="critical",
+        facts={"run": run.id, "service": run.service, "state": final.value, "trigger": run.trigger},
+    )
+    context = context_for(turn, "escalate", 1, {})
+    return Notify(notification, channels[told], f"{run.id}/escalate/{told}", context)
+
+
+def _troubles(turn: Turn) -> list[Any]:
+    return [view for view in turn.tx.undo.list(turn.run.id) if view.status in TROUBLE]
+
+
+def _finish(turn: Turn, final: RunState) -> None:
+    counts: dict[str, int] = {}
+    for view in turn.tx.undo.list(turn.run.id):
+        status = UndoStatus.KEPT if view.status is UndoStatus.PENDING else view.status
+        counts[status.value] = counts.get(status.value, 0) + 1
+    result = {**turn.run.result, **({"undo": counts} if counts else {})}
+    turn.move(final, turn.run.reason, result=result)
+    log.info("run ended", run=turn.run.id, name=turn.run.name, state=final.value, reason=turn.run.reason)
+
+
+def _try_later(turn: Turn, tries: int, what: str, step: str | None = None) -> None:
+    seconds = backoff_seconds(BACKOFF, turn.run.id, what, tries)
+    turn.remember(tries=tries, retry_at=(turn.now + timedelta(seconds=seconds)).isoformat())
+    turn.update(waiting=what)
+    turn.journal("retry", f"{what}; try {tries + 1} of {TRIES} follows", step=step)
+
+
+def _name(record: UndoRecord) -> str:
+    return f"{record.field} of {record.target}"

@@ -1,0 +1,118 @@
+"""What every part of the engine is given, and what it hands on: the parts, the pins, the turn, the work.
+
+A turn is one transaction of the worker that holds the run. It ends with a piece of `Work`
+to do outside of any transaction, or with None: the run was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from controlplane.act.plan import RunPlan
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.action import ActionRegistry
+from controlplane.model.policy import Policy
+from controlplane.model.service import Service
+from controlplane.model.states import RunState
+from controlplane.store import transitions
+from controlplane.store.database import Database
+from controlplane.store.runs import HeldRun
+from controlplane.store.transaction import Transaction
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The engine's own parts, the same for all runs of a process."""
+
+    database: Database
+    actions: ActionRegistry
+    ports: Mapping[type, object]
+    wake: Callable[[str], None]
+    clock: Clock
+    owner: str
+
+    def port(self, port: type[T]) -> T:
+        """Return the implementation of a port; a missing one is a mistake of the process's set-up."""
+        try:
+            return self.ports[port]  # type: ignore[return-value]
+        except KeyError:
+            msg = f"this worker has no {port.__name__}"
+            raise Unavailable(msg, hint="see controlplane.bootstrap") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What one run executes: its plan, and the revisions it pins."""
+
+    plan: RunPlan
+    service: Service
+    policy: Policy | None
+
+
+@dataclass(slots=True)
+class Turn:
+    """One transaction in which this worker holds the run. ``run`` is kept as it is now."""
+
+    parts: Parts
+    pinned: Pinned
+    tx: Transaction
+    run: HeldRun
+
+    @property
+    def now(self) -> datetime:
+        return self.tx.now
+
+    @property
+    def fence(self) -> int:
+        return self.run.fence
+
+    def journal(self, event: str, message: str, *, step: str | None = None, **data: Any) -> None:
+        self.tx.journal.write(self.run.id, event, message, step=step, **data)
+
+    def move(self, state: RunState, reason: str, **values: Any) -> None:
+        """Move the run to another state."""
+        self.run = transitions.move(self.tx, self.run, state, reason, **values)
+
+    def remember(self, **values: Any) -> None:
+        """Merge into the run's progress: what the engine must know at a later turn."""
+        progress = {**self.run.progress, **values}
+        self.update(progress=progress)
+
+    def update(self, **values: Any) -> None:
+        """Change columns of the run beside its state."""
+        self.tx.runs.update(self.run.id, **values)
+        self.run = self.run.model_copy(update=values)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing is due before ``until``; ``reason`` says what for, in the run's ``waiting``."""
+
+    until: datetime
+    reason: str = ""
+
+
+class Work(Protocol):
+    """One thing to do outside of any transaction."""
+
+    def perform(self) -> Any:
+        """Do it. May take long; errors of the outside come back as values."""
+        ...
+
+    def record(self, turn: Turn, result: Any) -> Work | None:
+        """Write down what came of it; may return what must follow at once."""
+        ...
+
+
+class Continue:
+    """A handler changed something: look at the run again."""
+
+
+CONTINUE = Continue()
+Next = Work | Wait | Continue

@@ -1,0 +1,145 @@
+"""Advancing a run: take it, do what is due, write it down, give it back.
+
+One worker holds a run at a time, by a lease with a fence. Messages may be lost, doubled or
+late: `advance` looks at the rows and does nothing when nothing is due. After any crash the
+lease runs out, the sweeper sends the run again, and the next worker goes on from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from controlplane.act.engine import Parts, Pinned, Turn, Wait, Work
+from controlplane.act.keeper import LeaseKeeper
+from controlplane.act.plan import RunPlan
+from controlplane.act.turn import next_due
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import Fenced, Unavailable
+from controlplane.model.action import ActionRegistry
+from controlplane.model.kind import Kind
+from controlplane.model.policy import Policy
+from controlplane.model.service import Service
+from controlplane.model.states import RunState
+from controlplane.store.database import Database
+from controlplane.store.runs import HeldRun
+from controlplane.store.transaction import Transaction
+from controlplane.store.transitions import move
+
+log = structlog.get_logger(__name__)
+K = TypeVar("K", bound=Kind)
+
+TURN_SECONDS = 5.0
+"""How long one run may keep a worker while always something is due; then others have their turn."""
+
+MAX_ERRORS = 5
+"""After so many turns in a row that broke, a run fails: people must look."""
+
+ERROR_SECONDS = 5.0
+
+
+class Executor:
+    """Executes runs. Any number of them, in any number of processes, may share a database."""
+
+    def __init__(
+        self,
+        database: Database,
+        actions: ActionRegistry,
+        ports: Mapping[type, object],
+        wake: Callable[[str], None],
+        clock: Clock,
+        owner: str,
+        *,
+        keep_leases: bool = True,
+    ) -> None:
+        """``ports`` maps protocols to implementations; ``owner`` names this process in leases.
+
+        ``keep_leases``: renew the lease from a thread while a call lasts, on the machine's time.
+        """
+        self._parts = Parts(database, actions, ports, wake, clock, owner)
+        self._keeper = LeaseKeeper(database) if keep_leases else None
+        self._revisions: dict[str, Kind] = {}
+
+    def advance(self, run_id: str) -> None:
+        """Do what is due for the run; return at once when nothing is, or when somebody holds it.
+
+        Raises nothing of the kernel's tree: what cannot go on now is sent again by the sweeper.
+        """
+        with structlog.contextvars.bound_contextvars(run=run_id):
+            try:
+                self._advance(run_id)
+            except Fenced as error:
+                log.warning("fenced off", error=str(error))
+            except Unavailable as error:
+                log.warning("cannot advance now", error=str(error))
+            except Exception as error:
+                log.exception("a turn broke")
+                self._broke(run_id, error)
+
+    def _advance(self, run_id: str) -> None:
+        started = self._parts.clock.monotonic()
+        with self._parts.database.transaction() as tx:
+            run = tx.runs.take(run_id, self._parts.owner)
+            if run is None:
+                return
+            pinned = self._pinned(tx, run)
+            work = self._settle(Turn(self._parts, pinned, tx, run))
+        while work is not None:
+            with self._keeping(run_id, run.fence):
+                result = work.perform()
+            tired = self._parts.clock.monotonic() - started > TURN_SECONDS
+            with self._parts.database.transaction() as tx:
+                turn = Turn(self._parts, pinned, tx, tx.runs.hold(run_id, run.fence))
+                work = work.record(turn, result) or self._settle(turn, tired=tired)
+
+    def _settle(self, turn: Turn, *, tired: bool = False) -> Work | None:
+        """Return the work that is due; otherwise release the run until something is."""
+        due = next_due(turn) if not tired else Wait(turn.now, turn.run.waiting)
+        if not isinstance(due, Wait):
+            return due
+        if turn.run.progress.get("errors"):
+            turn.remember(errors=0)
+        self._release(turn.tx, turn.run, due.until)
+        return None
+
+    def _release(self, tx: Transaction, run: HeldRun, until: datetime) -> None:
+        tx.runs.release(run.id, run.fence, until)
+        if until <= tx.now:
+            tx.after_commit(partial(self._parts.wake, run.id))
+
+    def _keeping(self, run_id: str, fence: int) -> AbstractContextManager[None]:
+        return nullcontext() if self._keeper is None else self._keeper.keeping(run_id, fence)
+
+    def _pinned(self, tx: Transaction, run: HeldRun) -> Pinned:
+        plan = RunPlan.model_validate(tx.runs.plan(run.id))
+        service = self._revision(tx, run.pins["Service"], Service)
+        policy = self._revision(tx, run.pins["Policy"], Policy) if "Policy" in run.pins else None
+        return Pinned(plan, service, policy)
+
+    def _revision(self, tx: Transaction, sha256: str, kind: type[K]) -> K:
+        """Return a pinned revision; each is read once, since it never changes."""
+        found = self._revisions.get(sha256) or self._revisions.setdefault(sha256, tx.documents.load(sha256))
+        if not isinstance(found, kind):
+            msg = f"revision {sha256[:12]} is a {found.kind}, not a {kind.KIND}"
+            raise TypeError(msg)
+        return found
+
+    def _broke(self, run_id: str, error: Exception) -> None:
+        """After a mistake of our own: try again later, and after a few times give up visibly."""
+        with self._parts.database.transaction() as tx:
+            run = tx.runs.held_by(run_id, self._parts.owner)
+            if run is None:
+                return
+            errors = run.progress.get("errors", 0) + 1
+            words = f"the engine broke: {type(error).__name__}: {error}"
+            if errors >= MAX_ERRORS:
+                move(tx, run, RunState.FAILED, f"{words}, {errors} times in a row; look at what it did")
+                return
+            tx.journal.write(run_id, "engine.broke", words, times=errors)
+            tx.runs.update(run_id, progress={**run.progress, "errors": errors})
+            self._release(tx, run, tx.now + timedelta(seconds=ERROR_SECONDS))
