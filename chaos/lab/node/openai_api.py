@@ -127,7 +127,7 @@ def parse(raw: bytes, *, chat: bool, model: str, max_model_len: int) -> Call:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise _bad(f"{place}: {first['msg']}", place or None) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _bad(f"The body is not JSON: {error}") from error
     if body.model not in (None, "", model):
         message = f"The model `{body.model}` does not exist."
