@@ -23,7 +23,6 @@ from controlplane.model.action import Change
 from controlplane.model.service import Service
 from controlplane.model.topology import WriteTag
 from controlplane.platforms.port import CALL_TIMEOUT
-from controlplane.store.runs import LEASE_SECONDS
 from controlplane.store.transaction import Transaction
 
 log = structlog.get_logger(__name__)
@@ -83,12 +82,16 @@ class StepContext:
         self.notes.clear()
         self.effect_at = None
 
+    @property
+    def _margin(self) -> float:
+        """Return what must be left of the lease for one call; short leases are for tests."""
+        return min(CALL_TIMEOUT, self.parts.lease_seconds / 2)
+
     def _write_ahead(self, change: Change) -> None:
         """Commit the intent, and return with enough of the lease left for one call."""
         for _ in range(_LOOKS):
             with self.parts.database.transaction() as tx:
-                tx.runs.hold(self.run_id, self.fence)
-                until = tx.now + timedelta(seconds=LEASE_SECONDS)
+                run = tx.runs.hold(self.run_id, self.fence, self.parts.lease_seconds)
                 self.settle(tx)
                 if not self.undoing:
                     tx.undo.intend(self.run_id, self.step_id, change)
@@ -96,7 +99,9 @@ class StepContext:
                 tx.runs.update(self.run_id, effect_at=tx.now)
                 tx.journal.write(self.run_id, "effect", describe(change), step=self.step_id, **_data(change))
             self.settled()
-            if self.parts.database.now() + timedelta(seconds=CALL_TIMEOUT) < until:
+            if self.parts.database.now() + timedelta(seconds=self._margin) < (
+                run.lease_until or run.created_at
+            ):
                 return
             log.warning("the lease is nearly over after a slow commit", run=self.run_id, step=self.step_id)
         msg = "the database is too slow to hold a lease"

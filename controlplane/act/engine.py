@@ -20,7 +20,7 @@ from controlplane.model.service import Service
 from controlplane.model.states import RunState
 from controlplane.store import transitions
 from controlplane.store.database import Database
-from controlplane.store.runs import HeldRun
+from controlplane.store.runs import LEASE_SECONDS, HeldRun
 from controlplane.store.transaction import Transaction
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class Parts:
     wake: Callable[[str], None]
     clock: Clock
     owner: str
+    lease_seconds: float = LEASE_SECONDS
 
     def port(self, port: type[T]) -> T:
         """Return the implementation of a port; a missing one is a mistake of the process's set-up."""

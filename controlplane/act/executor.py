@@ -27,7 +27,7 @@ from controlplane.model.policy import Policy
 from controlplane.model.service import Service
 from controlplane.model.states import RunState
 from controlplane.store.database import Database
-from controlplane.store.runs import HeldRun
+from controlplane.store.runs import LEASE_SECONDS, HeldRun
 from controlplane.store.transaction import Transaction
 from controlplane.store.transitions import move
 
@@ -55,14 +55,15 @@ class Executor:
         clock: Clock,
         owner: str,
         *,
+        lease_seconds: float = LEASE_SECONDS,
         keep_leases: bool = True,
     ) -> None:
         """``ports`` maps protocols to implementations; ``owner`` names this process in leases.
 
         ``keep_leases``: renew the lease from a thread while a call lasts, on the machine's time.
         """
-        self._parts = Parts(database, actions, ports, wake, clock, owner)
-        self._keeper = LeaseKeeper(database) if keep_leases else None
+        self._parts = Parts(database, actions, ports, wake, clock, owner, lease_seconds)
+        self._keeper = LeaseKeeper(database, lease_seconds) if keep_leases else None
         self._revisions: dict[str, Kind] = {}
 
     def advance(self, run_id: str) -> None:
@@ -84,7 +85,7 @@ class Executor:
     def _advance(self, run_id: str) -> None:
         started = self._parts.clock.monotonic()
         with self._parts.database.transaction() as tx:
-            run = tx.runs.take(run_id, self._parts.owner)
+            run = tx.runs.take(run_id, self._parts.owner, self._parts.lease_seconds)
             if run is None:
                 return
             pinned = self._pinned(tx, run)
@@ -94,7 +95,8 @@ class Executor:
                 result = work.perform()
             tired = self._parts.clock.monotonic() - started > TURN_SECONDS
             with self._parts.database.transaction() as tx:
-                turn = Turn(self._parts, pinned, tx, tx.runs.hold(run_id, run.fence))
+                held = tx.runs.hold(run_id, run.fence, self._parts.lease_seconds)
+                turn = Turn(self._parts, pinned, tx, held)
                 work = work.record(turn, result) or self._settle(turn, tired=tired)
 
     def _settle(self, turn: Turn, *, tired: bool = False) -> Work | None:

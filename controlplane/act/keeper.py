@@ -35,9 +35,10 @@ class _Held:
 class LeaseKeeper:
     """Keeps the leases of the calls that are under way in this process."""
 
-    def __init__(self, database: Database, every: float = LEASE_SECONDS / 3) -> None:
+    def __init__(self, database: Database, lease_seconds: float = LEASE_SECONDS) -> None:
         self._database = database
-        self._every = every
+        self._lease_seconds = lease_seconds
+        self._every = lease_seconds / 3
         self._held: set[_Held] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -76,6 +77,6 @@ class LeaseKeeper:
             return
         try:
             with self._database.transaction() as tx:
-                tx.runs.hold(held.run, held.fence)
+                tx.runs.hold(held.run, held.fence, self._lease_seconds)
         except (Fenced, Unavailable) as error:
             log.warning("a lease could not be renewed", run=held.run, error=str(error))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Table, func, select, update
 
@@ -83,8 +83,7 @@ def move(
         raise Conflict(msg)
     if not quiet:
         entry.tell(judged)
-    kind: type[R] = type(record)
-    return kind.model_validate(row)
+    return cast("R", type(record).model_validate(row))
 
 
 def _kind(record: Record) -> type[Record]:
