@@ -41,8 +41,8 @@ class Narrator:
         for incident in tx.incidents.list(limit=50):
             if incident.opened_at < self._since:
                 continue
-            for line in tx.incidents.timeline(incident.id):
-                yield line.at, f"incident {incident.title}", f"{line.state} {line.message}".strip()
+            for change in tx.incidents.timeline(incident.id):
+                yield change.at, f"incident {incident.title}", f"{change.state} {change.message}".strip()
 
 
 def _beginning(run: Run) -> str:

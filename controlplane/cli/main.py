@@ -31,7 +31,14 @@ def build() -> typer.Typer:
     for module in (serve, documents, show, halts):
         module.register(app)
     for point in sorted(entry_points(group="fleetward.commands"), key=lambda found: found.name):
-        point.load()(app)
+        try:
+            point.load()(app)
+        except Exception as error:  # noqa: BLE001 - a broken package must not take `halt` away
+            err.print(
+                f"fleetward: the commands of `{point.value}` cannot be loaded: {error}",
+                style="yellow",
+                markup=False,
+            )
     return app
 
 

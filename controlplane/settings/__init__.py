@@ -61,6 +61,14 @@ class Settings(BaseSettings):
     def platform(self) -> str:
         return self.platform_url or self._from_file("lab.json", "platform", "a platform URL")
 
+    @property
+    def api(self) -> str:
+        """The API's address as people reach it: what a running fleet says, else host and port."""
+        try:
+            return self._from_file("fleet.json", "api", "the API")
+        except Unavailable:
+            return f"http://{self.api_host}:{self.api_port}"
+
     def _from_file(self, file: str, key: str, what: str) -> str:
         path = self.state_dir / file
         try:

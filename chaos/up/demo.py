@@ -1,0 +1,144 @@
+"""One drill on the embedded fleet, told as it happens, with its table at the end.
+
+The drill is an ordinary one, started as any other and judged from the clients' record; the
+demo adds nothing but words. A verdict is an exit code: 0 passed, 1 failed, 3 inconclusive
+or aborted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from chaos.drills.compile import start_drill
+from chaos.drills.ports import DrillPorts, lab_ports
+from chaos.up.fleet import EmbeddedFleet
+from chaos.up.narrator import Narrator
+from controlplane.kernel.errors import NotFound, Unavailable
+from controlplane.kernel.registry import did_you_mean
+from controlplane.model.drill import Drill
+from controlplane.model.records import Run
+from controlplane.model.report import DrillReport, DrillVerdict, StoredReport, report_name
+from controlplane.model.states import is_final
+from controlplane.store.transaction import Transaction
+
+POLL_SECONDS = 0.5
+EXIT_CODES = {
+    DrillVerdict.PASSED: 0,
+    DrillVerdict.FAILED: 1,
+    DrillVerdict.INCONCLUSIVE: 3,
+    DrillVerdict.ABORTED: 3,
+}
+
+Say = Callable[[str], None]
+
+
+def run_demo(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say, *, as_json: bool) -> int:
+    """Run the drill called ``name`` to its end, show what came of it, and return the exit code."""
+    database = fleet.database
+    ports = lab_ports(fleet.state_dir)[DrillPorts]
+    assert isinstance(ports, DrillPorts)  # noqa: S101 - what `lab_ports` promises under this key
+    with database.transaction() as tx:
+        drill = find_drill(tx, name)
+        run = start_drill(tx, drill, ports, started_by="demo")
+        narrator = Narrator(database, tx.now)
+    say(f"drill {name}: {drill.spec.purpose.strip()}")
+    report = _follow(fleet, run, narrator, stop, say)
+    if as_json:
+        sys.stdout.write(json.dumps(summary(report), indent=2) + "\n")
+    else:
+        print_table(report)
+    return EXIT_CODES[report.verdict]
+
+
+def find_drill(tx: Transaction, name: str) -> Drill:
+    """Return the drill in force under that name; raise `NotFound` with the nearest one."""
+    found = tx.documents.find("Drill", name)
+    if found is None:
+        known = [revision.name for revision in tx.documents.active("Drill")]
+        msg = f"no drill `{name}`"
+        raise NotFound(msg, hint=did_you_mean(name, known))
+    return Drill.model_validate(found.body)
+
+
+def _follow(
+    fleet: EmbeddedFleet, run: Run, narrator: Narrator, stop: threading.Event, say: Say
+) -> DrillReport:
+    while True:
+        ended = stop.wait(POLL_SECONDS)
+        for line in [*fleet.tend(), *narrator.news()]:
+            say(line)
+        with fleet.database.reading() as tx:
+            present = tx.runs.get(run.id)
+            stored = tx.snapshots.get(report_name(run.id))
+        if stored is not None and is_final(present.state):
+            return StoredReport.model_validate(stored).report
+        if is_final(present.state) or ended:
+            msg = f"the drill ended as {present.state} without a report: {present.reason}"
+            raise Unavailable(msg, hint=f"fleetward runs show {run.id} --state-dir {fleet.state_dir}")
+
+
+def summary(report: DrillReport) -> dict[str, Any]:
+    """Return the one object that ``-o json`` prints; times RFC 3339 or null, spans in seconds or null."""
+    body = report.model_dump(mode="json", by_alias=True)
+    moments = {key: body[key] for key in ("injectedAt", "detectedAt", "mitigatedAt", "recoveredAt")}
+    spans = {
+        "timeToDetect": _span(report, report.detected_at),
+        "timeToMitigate": _span(report, report.mitigated_at),
+        "timeToRecover": _span(report, report.recovered_at),
+    }
+    return {
+        "drill": report.drill,
+        "verdict": report.verdict.value,
+        "playbook": report.playbook,
+        **moments,
+        **spans,
+        "effectiveTokensKept": report.tokens.kept,
+        "baseline": report.tokens.baseline,
+        "leftovers": list(report.leftovers),
+    }
+
+
+def print_table(report: DrillReport) -> None:
+    """Print the drill's table: what happened when, what it cost, and the verdict."""
+    table = Table(
+        title=f"Drill {report.drill}", title_justify="left", show_header=False, box=None, pad_edge=False
+    )
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("injected", _moment(report.injected_at, None))
+    for label, moment in (
+        ("detected", report.detected_at),
+        ("mitigated", report.mitigated_at),
+        ("recovered", report.recovered_at),
+    ):
+        table.add_row(label, _moment(moment, _span(report, moment)))
+    kept = report.tokens.kept
+    share = "unknown" if kept is None else f"{kept:.1%} of the {report.tokens.baseline} baseline"
+    table.add_row("effective tokens kept", share)
+    table.add_row("playbook", report.playbook or "none ran")
+    table.add_row("leftovers", ", ".join(report.leftovers) or "none")
+    table.add_row("verdict", report.verdict.value)
+    console = Console(highlight=False)
+    console.print(table)
+    for reason in report.reasons:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+
+
+def _span(report: DrillReport, moment: datetime | None) -> float | None:
+    if moment is None or report.injected_at is None:
+        return None
+    return round((moment - report.injected_at).total_seconds(), 3)
+
+
+def _moment(moment: datetime | None, span: float | None) -> str:
+    if moment is None:
+        return "never"
+    return f"{moment.astimezone():%H:%M:%S}" + ("" if span is None else f"  after {span:.1f} s")

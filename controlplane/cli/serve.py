@@ -1,0 +1,82 @@
+"""The long-running processes: ``fleetward api``, ``controller``, ``worker``; and ``login``.
+
+Each may run many times. They stop cleanly on SIGTERM and Ctrl-C. Logs go to standard
+error, one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.context import StateDir, database, load_settings
+from controlplane.cli.output import Format, FormatOption, emit_json, err, out
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("api")(api)
+    app.command("controller")(controller)
+    app.command("worker")(worker)
+    app.command("login")(login)
+
+
+def api(
+    state_dir: StateDir = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+) -> None:
+    """Serve the API and the console. The first start prints the admin token, once."""
+    from controlplane.api.app import serve
+    from controlplane.cli.console import api_application, first_admin_token
+
+    settings = load_settings(state_dir)
+    token = first_admin_token(settings)
+    if token is not None:
+        err.print(f"admin token (shown once, keep it): {token}", markup=False, soft_wrap=True)
+    listen = settings.api_port if port is None else port
+    serve(api_application(settings), host or settings.api_host, listen)
+
+
+def controller(state_dir: StateDir = None) -> None:
+    """Observe, decide, and start runs; one leader at a time, however many are started."""
+    from controlplane.bootstrap import build_controller
+
+    build_controller(load_settings(state_dir)).run(stop_event())
+
+
+def worker(state_dir: StateDir = None) -> None:
+    """Execute runs (a Celery worker)."""
+    from controlplane.bootstrap import run_worker
+
+    run_worker(load_settings(state_dir))
+
+
+def login(state_dir: StateDir = None, output: FormatOption = Format.TABLE) -> None:
+    """Print the console's address with a token in it that signs in once, within ten minutes."""
+    from controlplane.cli.console import login_token
+
+    settings = load_settings(state_dir)
+    with database(state_dir) as db:
+        address = f"{settings.api}/#token={login_token(db)}"
+    if output is Format.JSON:
+        emit_json({"address": address})
+    else:
+        out.print(address, markup=False, soft_wrap=True)
+
+
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM and Ctrl-C set."""
+    stop = threading.Event()
+
+    def request(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        stop.set()
+
+    signal.signal(signal.SIGTERM, request)
+    signal.signal(signal.SIGINT, request)
+    return stop
