@@ -125,13 +125,15 @@ def stage_count(before: int, parameters: ShiftParameters) -> int:
     if parameters.over <= 0:
         return 1
     wanted = parameters.steps or min(MAX_STAGES, round(parameters.over / STAGE_SECONDS) + 1)
-    return max(1, min(wanted, abs(parameters.weight - before)))
+    distance = abs(parameters.weight - before)
+    return max(1, min(wanted, distance - min(FIRST_POINTS, distance) + 1))
 
 
 def weight_at(stage: int, count: int, before: int, after: int) -> int:
-    """Return the weight of a stage, 0 (before the ramp) to ``count`` (its end): even, but for the first."""
+    """Return the weight of a stage, 0 (before the ramp) to ``count`` (its end): the first push, then even."""
     distance = abs(after - before)
     if stage == 0 or distance == 0:
         return before
-    moved = max(math.ceil(distance * stage / count), min(FIRST_POINTS, distance))
+    first = distance if count == 1 else max(math.ceil(distance / count), min(FIRST_POINTS, distance))
+    moved = first + round((distance - first) * (stage - 1) / max(1, count - 1))
     return before + moved if after > before else before - moved

@@ -50,11 +50,11 @@ def write(
 
     Another value is somebody else's: it stays, and a permanent failure says what was found.
     When another zone's weight changes in between, the write is made on what is there then.
-    ``part`` tells the writes of a step apart. The key names attempt and weight as well: a retry
-    that begins anew must not be answered for a write of the attempt before.
+    ``part`` tells the writes of a step apart; the key names the weight as well, so that no write is
+    ever answered for another one.
     """
     target = zone_target(zone, context)
-    key = f"{part}.{context.attempt}.{weight}"
+    key = f"{part}.{weight}"
     for _ in range(_TRIES):
         weights = read(context)
         present = weight_of(zone, weights)

@@ -1,0 +1,226 @@
+"""One step driven without the engine: the contract of an action's context over memory, with crashes.
+
+`StepDriver` keeps what the engine keeps (resume state, undo records, keys that are the same after a
+crash) and nothing else, so that an action's own promises are tested apart from the engine's.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from controlplane.kernel.clock import Clock, VirtualClock
+from controlplane.kernel.errors import Ambiguous
+from controlplane.model.action import Action, Change, SignalReader, UndoRecord, UndoResult
+from controlplane.model.outcome import Again, Outcome
+from controlplane.model.ports import Metrics, Notification, Notifier
+from controlplane.model.service import Service
+from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
+from controlplane.model.topology import WriteTag
+from controlplane.platforms.memory import MemoryPlatform
+from controlplane.platforms.port import Platform
+
+T = TypeVar("T")
+
+SERVICE = Service.model_validate(
+    {
+        "kind": "Service",
+        "metadata": {"name": "chat"},
+        "spec": {"model": "m", "zones": [{"name": "zone-a"}, {"name": "zone-b"}, {"name": "zone-c"}]},
+    }
+)
+
+
+@dataclass
+class Signals:
+    """A `SignalReader` that a test writes: ``canary`` and ``slo`` of zone-a, or nothing at all."""
+
+    clock: VirtualClock
+    canary: bool | None = True
+    slo: bool | None = True
+    clients: bool | None = True
+    silent: bool = False
+    age: float = 0.0
+    canary_age: float = 0.0
+    window: float = 2.0
+    """Seconds: how far back the samples of a verdict reach."""
+    sources: dict[str, Any] = field(default_factory=lambda: {"prometheus": "fresh"})
+
+    def latest(self, service: str) -> SignalsSnapshot | None:
+        if self.silent:
+            return None
+        now = self.clock.now()
+        at = _back(now, self.age)
+        bounds: dict[str, Any] = {"objective": 0.95, "since": _back(at, self.window), "until": at}
+        return SignalsSnapshot(
+            at=at,
+            evaluated_at=at,
+            sources=self.sources,
+            signals={
+                "slo:tpot@chat/local/zone-a": SignalState(good=self.slo, value=0.5, **bounds),
+                "slo:tpot@chat/local/zone-b": SignalState(good=False, value=0.1, **bounds),
+                "slo:tpot@chat/local": SignalState(good=self.clients, value=0.7, **bounds),
+                "threshold:kv@chat/local/zone-a": SignalState(good=False, value=0.99, **bounds),
+            },
+            canaries={"chat/local/zone-a": CanaryState(good=self.canary, at=_back(now, self.canary_age))},
+        )
+
+
+def _back(moment: datetime, seconds: float) -> datetime:
+    return datetime.fromtimestamp(moment.timestamp() - seconds, moment.tzinfo)
+
+
+@dataclass
+class Numbers:
+    """`Metrics` by script: each query gets the next value; an exception is raised; the last one stays."""
+
+    values: list[float | Exception | None] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def instant(self, query: str) -> float | None:
+        self.asked.append(query)
+        value = self.values.pop(0) if len(self.values) > 1 else self.values[0]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+
+@dataclass
+class Outbox:
+    """A `Notifier` that keeps what it was given."""
+
+    sent: list[tuple[Notification, str | None, str | None, str]] = field(default_factory=list)
+    error: Exception | None = None
+
+    def send(
+        self, notification: Notification, *, channel: str | None = None, url: str | None = None, key: str
+    ) -> None:
+        self.sent.append((notification, channel, url, key))
+        if self.error is not None:
+            raise self.error
+
+
+@dataclass
+class StepContext:
+    """One call's context. ``records`` and ``notes`` are the driver's."""
+
+    clock: Clock
+    ports: dict[type, object]
+    state: Mapping[str, Any]
+    records: dict[tuple[str, str], UndoRecord]
+    notes: list[str]
+    started_at: datetime
+    attempt: int = 1
+    fence: int = 1
+    undoing: bool = False
+    run_id: str = "run-1"
+    step_id: str = "step"
+    service: Service = SERVICE
+    scope: Mapping[str, Any] = field(default_factory=dict)
+
+    def port(self, port: type[T]) -> T:
+        return self.ports[port]  # type: ignore[return-value]
+
+    def note(self, message: str, **data: Any) -> None:
+        self.notes.append(message)
+
+    @contextmanager
+    def effect(self, change: Change, part: str = "") -> Iterator[WriteTag]:
+        place = (str(change.target), change.field)
+        if not self.undoing:
+            known = self.records.get(place)
+            fresh = UndoRecord(self.run_id, self.step_id, change.target, change.field, change.before, None)
+            self.records[place] = replace(known or fresh, intended=change.intended)
+        names = (self.run_id, self.step_id, "undo" if self.undoing else "", part)
+        key = "/".join(name for name in names if name)
+        yield WriteTag(run=self.run_id, step=self.step_id, attempt=self.attempt, fence=self.fence, key=key)
+        if not self.undoing:
+            self.records[place] = replace(self.records[place], applied=change.intended)
+
+
+class StepDriver:
+    """Runs one step of ``action`` on a memory platform of chat's three zones."""
+
+    def __init__(self, action: Action[Any], **with_: Any) -> None:
+        self.clock = VirtualClock()
+        self.platform = MemoryPlatform(self.clock)
+        self.signals = Signals(self.clock)
+        self.metrics = Numbers()
+        self.outbox = Outbox()
+        self.action = action
+        self.parameters = action.parameters.model_validate(with_)
+        self.ports: dict[type, object] = {
+            Platform: self.platform,
+            SignalReader: self.signals,
+            Metrics: self.metrics,
+            Notifier: self.outbox,
+        }
+        self.state: dict[str, Any] = {}
+        self.records: dict[tuple[str, str], UndoRecord] = {}
+        self.notes: list[str] = []
+        self.reasons: list[str] = []
+        self.attempt = 1
+
+    def context(self, **more: Any) -> StepContext:
+        return StepContext(
+            clock=self.clock,
+            ports=self.ports,
+            state=self.state,
+            records=self.records,
+            notes=self.notes,
+            started_at=self.clock.now(),
+            attempt=self.attempt,
+            **more,
+        )
+
+    def call(self) -> Outcome:
+        """Call once as the engine does: an ambiguous end is observed; a new state is kept."""
+        try:
+            outcome = self.action.run(self.parameters, self.context())
+        except Ambiguous:
+            observed = self.action.observe(self.parameters, self.context())
+            assert observed is not None, "nobody can tell"
+            outcome = observed
+        if isinstance(outcome, Again):
+            self.state = outcome.state
+            self.reasons.append(outcome.reason)
+        return outcome
+
+    def crash(self) -> None:
+        """Call once and lose what came of it, as a worker does that dies before its commit."""
+        self.action.run(self.parameters, self.context())
+        self.attempt += 1
+
+    def run(self, limit: float = 600.0) -> Outcome:
+        """Call until the step ends; the clock moves as far as each `Again` asks."""
+        end = self.clock.monotonic() + limit
+        for _ in range(5_000):
+            outcome = self.call()
+            if not isinstance(outcome, Again):
+                return outcome
+            if self.clock.monotonic() + outcome.after > end:
+                break
+            self.clock.advance(outcome.after)
+        msg = f"not done within {limit:g} s: {self.reasons[-1]}"
+        raise AssertionError(msg)
+
+    def undo(self) -> list[UndoResult]:
+        """Take every record back, newest first."""
+        return [
+            self.action.restore(record, self.context(undoing=True))
+            for record in reversed(list(self.records.values()))
+        ]
+
+    def weight(self, zone: str = "zone-a") -> int:
+        return self.platform.weights("chat").weights[zone]
+
+    def set_weight(self, weight: int, zone: str = "zone-a") -> None:
+        """Change a weight as a person would."""
+        self.platform.set_weights("chat", {zone: weight}, expected_version=None, by=None)
+
+    def written(self, zone: str = "zone-a") -> list[int]:
+        """Return what the run wrote for ``zone``, from the platform's own log."""
+        return [
+            record.after[zone] for record in self.platform.writes() if record.by and record.op == "weights"
+        ]
