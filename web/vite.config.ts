@@ -11,7 +11,7 @@ export default defineConfig({
   plugins: [react()],
   resolve: { alias: { '@': here('./src'), '@test': here('./test') } },
   server: { host: '127.0.0.1', proxy: { '/api': { target: api } } },
-  build: { target: 'es2022', sourcemap: false, assetsInlineLimit: 0 },
+  build: { target: 'es2022', sourcemap: false, assetsInlineLimit: 0, chunkSizeWarningLimit: 750 },
   test: {
     environment: 'jsdom',
     environmentOptions: { jsdom: { url: 'http://127.0.0.1:8080/' } },

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { affected } from '@/api/affected';
-import { LiveStream, type LiveStatus } from '@/api/live';
+import { type LiveStatus, LiveStream } from '@/api/live';
 
 type Live = LiveStatus & { paused: boolean; setPaused: (paused: boolean) => void };
 

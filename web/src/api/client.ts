@@ -8,7 +8,14 @@ import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths } from '@/api/schema';
 import { t } from '@/texts';
 
-export type ErrorKind = 'network' | 'signedOut' | 'forbidden' | 'notFound' | 'conflict' | 'invalid' | 'server';
+export type ErrorKind =
+  | 'network'
+  | 'signedOut'
+  | 'forbidden'
+  | 'notFound'
+  | 'conflict'
+  | 'invalid'
+  | 'server';
 
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -44,7 +51,13 @@ async function toError(response: Response): Promise<ApiError> {
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json') ?? false;
   const problem: Problem = isProblem ? await response.json().catch(() => ({})) : {};
   const message = problem.detail ?? problem.title ?? t.errors.unexpectedAnswer(response.status);
-  return new ApiError(message, kindOf(response.status), response.status, problem.code ?? null, problem.hint ?? null);
+  return new ApiError(
+    message,
+    kindOf(response.status),
+    response.status,
+    problem.code ?? null,
+    problem.hint ?? null,
+  );
 }
 
 /** The CSRF token of the present session; it is worthless without the HttpOnly cookie beside it. */
@@ -66,12 +79,16 @@ const middleware: Middleware = {
     return response;
   },
   onError({ error }) {
-    if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) return error as Error;
+    if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError'))
+      return error as Error;
     return new ApiError(t.errors.unreachable, 'network');
   },
 };
 
-export const api = createClient<paths>({ baseUrl: window.location.origin, fetch: (request) => fetch(request) });
+export const api = createClient<paths>({
+  baseUrl: window.location.origin,
+  fetch: (request) => fetch(request),
+});
 api.use(middleware);
 
 /** The body of an answer; the middleware has already thrown for every answer that is not a success. */

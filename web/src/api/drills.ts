@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, body } from '@/api/client';
+import type { DrillReport } from '@/api/types';
 
 export const drillsKey = ['drills'] as const;
 
@@ -9,11 +10,15 @@ export const drillsQuery = () =>
     queryFn: ({ signal }) => body(api.GET('/api/v1/drills', { params: { query: { limit: 200 } }, signal })),
   });
 
+/** Without `format` the answer is JSON; the schema also lists the renderings, which have no type. */
 export const reportQuery = (run: string) =>
   queryOptions({
     queryKey: [...drillsKey, 'report', run],
-    queryFn: ({ signal }) =>
-      body(api.GET('/api/v1/drills/{run_id}/report', { params: { path: { run_id: run } }, signal })),
+    queryFn: async ({ signal }) => {
+      const path = { run_id: run };
+      const answer = await body(api.GET('/api/v1/drills/{run_id}/report', { params: { path }, signal }));
+      return answer as DrillReport;
+    },
   });
 
 /** Where a report's rendering is downloaded or opened. */

@@ -37,5 +37,6 @@ export const runsQuery = (state: RunStateFilter, kind: RunKindFilter) =>
 export const runQuery = (id: string) =>
   queryOptions({
     queryKey: [...runsKey, 'one', id],
-    queryFn: ({ signal }) => body(api.GET('/api/v1/runs/{run_id}', { params: { path: { run_id: id } }, signal })),
+    queryFn: ({ signal }) =>
+      body(api.GET('/api/v1/runs/{run_id}', { params: { path: { run_id: id } }, signal })),
   });

@@ -17,6 +17,7 @@ export const sessionQuery = () =>
     staleTime: 5 * 60_000,
   });
 
-export const exchange = async (token: string) => keep(await body(api.POST('/api/v1/auth/exchange', { body: { token } })));
+export const exchange = async (token: string) =>
+  keep(await body(api.POST('/api/v1/auth/exchange', { body: { token } })));
 
 export const signOut = async () => keep(await body(api.POST('/api/v1/auth/logout')));

@@ -47,7 +47,12 @@ export class EventParser {
 }
 
 /** Resolves when the server ends the stream; rejects when it cannot be had or breaks. */
-export async function readStream(url: string, lastId: string | null, signal: AbortSignal, on: Handlers): Promise<void> {
+export async function readStream(
+  url: string,
+  lastId: string | null,
+  signal: AbortSignal,
+  on: Handlers,
+): Promise<void> {
   const headers: Record<string, string> = { Accept: 'text/event-stream' };
   if (lastId !== null) headers['Last-Event-ID'] = lastId;
   const response = await fetch(url, { headers, signal, cache: 'no-store' });

@@ -3,7 +3,7 @@ import type { components } from '@/api/schema';
 
 type Schemas = components['schemas'];
 
-export type Attempt = Schemas['AttemptView'];
+export type Attempt = Schemas['AttemptRecord'];
 export type Decision = Schemas['Decision'];
 export type DrillReport = Schemas['DrillReport'];
 export type DrillSpan = Schemas['DrillSpan'];

@@ -65,7 +65,12 @@ export function ConfirmAction({ opened, onClose, title, explain, verb, name, onC
             <Button variant="default" onClick={close}>
               {t.confirm.cancel}
             </Button>
-            <Button type="submit" loading={busy} disabled={name !== undefined && typed !== name} color="brand">
+            <Button
+              type="submit"
+              loading={busy}
+              disabled={name !== undefined && typed !== name}
+              color="brand"
+            >
               {verb}
             </Button>
           </Group>

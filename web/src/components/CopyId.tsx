@@ -11,7 +11,13 @@ export function CopyId({ id }: { id: string }) {
       <CopyButton value={id}>
         {({ copied, copy }) => (
           <Tooltip label={copied ? t.copy.copied : t.copy.copy}>
-            <ActionIcon variant="subtle" size="sm" color="gray" onClick={copy} aria-label={`${t.copy.copy} ${id}`}>
+            <ActionIcon
+              variant="subtle"
+              size="sm"
+              color="gray"
+              onClick={copy}
+              aria-label={`${t.copy.copy} ${id}`}
+            >
               {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
             </ActionIcon>
           </Tooltip>

@@ -21,7 +21,12 @@ export function DataTable<T>({ label, columns, rows, rowKey }: Props<T>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section className={classes.scroll} aria-label={label} tabIndex={0}>
-      <Table verticalSpacing={7} horizontalSpacing="md" highlightOnHover highlightOnHoverColor="var(--fw-hover)">
+      <Table
+        verticalSpacing={7}
+        horizontalSpacing="md"
+        highlightOnHover
+        highlightOnHoverColor="var(--fw-hover)"
+      >
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (

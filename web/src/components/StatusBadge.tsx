@@ -29,7 +29,13 @@ export function StatusBadge({ state, label, variant = 'pill' }: Props) {
       data-state={state}
       style={{ '--tone-fg': toneVar(tone, 'fg'), '--tone-bg': toneVar(tone, 'bg') }}
     >
-      <Icon size={14} stroke={2.2} aria-hidden className={classes.icon} data-spin={Icon.displayName === 'IconLoader2'} />
+      <Icon
+        size={14}
+        stroke={2.2}
+        aria-hidden
+        className={classes.icon}
+        data-spin={Icon.displayName === 'IconLoader2'}
+      />
       <span>{label ?? wordOf(state)}</span>
     </span>
   );

@@ -1,5 +1,5 @@
-import { absolute, relative } from '@/lib/time';
 import { NONE } from '@/lib/format';
+import { absolute, relative } from '@/lib/time';
 import { useNow } from '@/lib/useNow';
 
 /** An instant, relative for reading; absolute with its zone on hover and for assistive technology. */

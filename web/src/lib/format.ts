@@ -8,7 +8,8 @@ export const NONE = '—';
 
 type Maybe = number | null | undefined;
 
-const known = (value: Maybe): value is number => value !== null && value !== undefined && Number.isFinite(value);
+const known = (value: Maybe): value is number =>
+  value !== null && value !== undefined && Number.isFinite(value);
 
 const plain = (digits: number) =>
   new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });

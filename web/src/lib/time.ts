@@ -2,7 +2,12 @@
 import { duration } from '@/lib/format';
 import { language, t } from '@/texts';
 
-const clock = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+const clock = new Intl.DateTimeFormat(language, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+});
 const full = new Intl.DateTimeFormat(language, {
   year: 'numeric',
   month: 'short',

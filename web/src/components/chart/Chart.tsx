@@ -74,7 +74,9 @@ export function Chart({ times, series, bands = none, height = 150, summary }: Pr
         <span className="num">{times[shown] === undefined ? NONE : clockTime(times[shown] * 1000)}</span>
         {series.map((each) => (
           <span key={each.label} className={classes.key} data-dash={each.dash !== undefined}>
-            <i style={{ '--key': each.tone === 'accent' ? 'var(--fw-accent)' : `var(--fw-${each.tone}-line)` }} />
+            <i
+              style={{ '--key': each.tone === 'accent' ? 'var(--fw-accent)' : `var(--fw-${each.tone}-line)` }}
+            />
             {each.label} <b>{each.format(each.values[shown])}</b>
           </span>
         ))}

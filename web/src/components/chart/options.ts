@@ -70,7 +70,12 @@ export function chartOptions(
     scales: { x: { time: true }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.12 : 1] } },
     axes: [
       { ...axis, space: 90, values: (_plot, ticks) => ticks.map((at) => clockTime(at * 1000)) },
-      { ...axis, size: 54, space: 28, values: (_plot, ticks) => ticks.map((value) => first?.format(value) ?? '') },
+      {
+        ...axis,
+        size: 54,
+        space: 28,
+        values: (_plot, ticks) => ticks.map((value) => first?.format(value) ?? ''),
+      },
     ],
     series: [
       {},

@@ -11,8 +11,18 @@ export function LiveIndicator() {
   const { state, since, paused, setPaused } = useLive();
   const looks = {
     live: { tone: 'ok', icon: IconPlugConnected, word: t.live.live, explain: t.live.explainLive },
-    reconnecting: { tone: 'warn', icon: IconRefresh, word: t.live.reconnecting, explain: t.live.explainReconnecting },
-    stale: { tone: 'bad', icon: IconAlertTriangle, word: t.live.stale(clockTime(since)), explain: t.live.explainStale },
+    reconnecting: {
+      tone: 'warn',
+      icon: IconRefresh,
+      word: t.live.reconnecting,
+      explain: t.live.explainReconnecting,
+    },
+    stale: {
+      tone: 'bad',
+      icon: IconAlertTriangle,
+      word: t.live.stale(clockTime(since)),
+      explain: t.live.explainStale,
+    },
     paused: { tone: 'idle', icon: IconPlayerPause, word: t.live.paused, explain: t.live.explainPaused },
   } as const;
   const look = looks[paused ? 'paused' : state];

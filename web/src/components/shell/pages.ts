@@ -1,4 +1,10 @@
-import { IconAlertTriangle, IconFlask, IconLayoutDashboard, IconRoute, type TablerIcon } from '@tabler/icons-react';
+import {
+  IconAlertTriangle,
+  IconFlask,
+  IconLayoutDashboard,
+  IconRoute,
+  type TablerIcon,
+} from '@tabler/icons-react';
 import { t } from '@/texts';
 
 /** The pages of the menu, in the order an operator needs them at 3 a.m. */

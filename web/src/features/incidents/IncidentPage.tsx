@@ -54,7 +54,11 @@ export function IncidentPage() {
 const runColumns: Column<RunSummary>[] = [
   { key: 'state', title: t.runs.columns.state, cell: (row) => <StatusBadge state={row.state} /> },
   { key: 'name', title: t.runs.columns.name, cell: (row) => <Link to={`/runs/${row.id}`}>{row.name}</Link> },
-  { key: 'started', title: t.runs.columns.started, cell: (row) => <TimeAgo at={row.startedAt ?? row.createdAt} /> },
+  {
+    key: 'started',
+    title: t.runs.columns.started,
+    cell: (row) => <TimeAgo at={row.startedAt ?? row.createdAt} />,
+  },
   {
     key: 'took',
     title: t.runs.columns.took,
@@ -65,7 +69,11 @@ const runColumns: Column<RunSummary>[] = [
 
 const childColumns: Column<Incident>[] = [
   { key: 'state', title: words.columns.state, cell: (row) => <StatusBadge state={row.state} /> },
-  { key: 'what', title: words.columns.what, cell: (row) => <Link to={`/incidents/${row.id}`}>{row.title}</Link> },
+  {
+    key: 'what',
+    title: words.columns.what,
+    cell: (row) => <Link to={`/incidents/${row.id}`}>{row.title}</Link>,
+  },
   { key: 'where', title: words.columns.where, cell: (row) => <ZoneTag target={row.target} /> },
 ];
 
@@ -92,7 +100,11 @@ function Detail({ detail }: { detail: IncidentDetail }) {
           <Timeline entries={timeline} />
         </Tabs.Panel>
         <Tabs.Panel value="decisions" pt="md">
-          {decisions.length === 0 ? <EmptyState title={words.noDecisions} /> : <Decisions decisions={decisions} />}
+          {decisions.length === 0 ? (
+            <EmptyState title={words.noDecisions} />
+          ) : (
+            <Decisions decisions={decisions} />
+          )}
         </Tabs.Panel>
         <Tabs.Panel value="runs" pt="md">
           {runs.length === 0 ? (

@@ -21,7 +21,11 @@ const filters: readonly IncidentStateFilter[] = ['all', ...incidentStates];
 
 const columns: Column<Incident>[] = [
   { key: 'state', title: words.columns.state, cell: (row) => <StatusBadge state={row.state} /> },
-  { key: 'what', title: words.columns.what, cell: (row) => <Link to={`/incidents/${row.id}`}>{row.title}</Link> },
+  {
+    key: 'what',
+    title: words.columns.what,
+    cell: (row) => <Link to={`/incidents/${row.id}`}>{row.title}</Link>,
+  },
   { key: 'where', title: words.columns.where, cell: (row) => <ZoneTag target={row.target} /> },
   { key: 'value', title: words.columns.value, cell: (row) => inline(row.value), numeric: true, wide: true },
   { key: 'opened', title: words.columns.opened, cell: (row) => <TimeAgo at={row.openedAt} />, wide: true },
@@ -43,7 +47,13 @@ export function Incidents() {
       title={words.title}
       query={query}
       aside={
-        <FilterTabs label={words.filter} value={state} options={filters} words={words.states} onChange={setState} />
+        <FilterTabs
+          label={words.filter}
+          value={state}
+          options={filters}
+          words={words.states}
+          onChange={setState}
+        />
       }
     >
       {({ items, total }) => {

@@ -34,7 +34,13 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }) {
   return (
     <div>
       <Group gap="xs" mb="sm">
-        <FilterTabs label={words.tabs.timeline} value={kind} options={kinds} words={kindWords} onChange={setKind} />
+        <FilterTabs
+          label={words.tabs.timeline}
+          value={kind}
+          options={kinds}
+          words={kindWords}
+          onChange={setKind}
+        />
         <FilterTabs
           label={words.timelineOrder.label}
           value={order}
@@ -64,7 +70,9 @@ function Entry({ entry }: { entry: TimelineEntry }) {
       <div className={classes.body}>
         <span className={classes.kind}>{words.kinds[entry.kind]}</span>
         <StatusBadge state={entry.state} label={wordOf(entry.state)} />
-        <span className={classes.title}>{to === null ? entry.title : <Link to={to}>{entry.title}</Link>}</span>
+        <span className={classes.title}>
+          {to === null ? entry.title : <Link to={to}>{entry.title}</Link>}
+        </span>
         {entry.detail && <p className={classes.detail}>{entry.detail}</p>}
       </div>
     </li>

@@ -25,7 +25,11 @@ export function ZoneMap({ overview }: { overview: Overview }) {
 
 const tone = (health: string) => {
   const look = lookOf(health);
-  return { '--tone-fg': toneVar(look.tone, 'fg'), '--tone-bg': toneVar(look.tone, 'bg'), '--tone-line': toneVar(look.tone, 'line') };
+  return {
+    '--tone-fg': toneVar(look.tone, 'fg'),
+    '--tone-bg': toneVar(look.tone, 'bg'),
+    '--tone-line': toneVar(look.tone, 'line'),
+  };
 };
 
 function Zone({ zone }: { zone: ZoneCell }) {
@@ -96,7 +100,9 @@ function ZoneReadings({ readings }: { readings: Readings }) {
 }
 
 function Node({ node }: { node: NodeCell }) {
-  const flags = [!node.ready && words.notReady, !node.schedulable && words.cordoned].filter((each) => each !== false);
+  const flags = [!node.ready && words.notReady, !node.schedulable && words.cordoned].filter(
+    (each) => each !== false,
+  );
   return (
     <section className={classes.node} aria-label={node.name}>
       <header className={classes.nodeHead}>
@@ -119,9 +125,15 @@ function Node({ node }: { node: NodeCell }) {
 
 function Replica({ replica }: { replica: ReplicaCell }) {
   const { kvUse, queue, running } = replica.readings;
-  const canary = replica.canary === null ? words.canary.none : replica.canary ? words.canary.good : words.canary.bad;
+  const canary =
+    replica.canary === null ? words.canary.none : replica.canary ? words.canary.good : words.canary.bad;
   return (
-    <article className={classes.replica} style={tone(replica.health)} aria-label={replica.name} title={replica.uid}>
+    <article
+      className={classes.replica}
+      style={tone(replica.health)}
+      aria-label={replica.name}
+      title={replica.uid}
+    >
       <header>
         <h4>{replica.name}</h4>
         <StatusBadge state={replica.health} variant="plain" />

@@ -14,7 +14,18 @@ export type AttentionItem = {
 };
 
 /** Most urgent first: what fires, what the observer cannot see, what runs, then what is already contained. */
-const urgency = ['firing', 'lost', 'stuck', 'stale', 'unknown', 'pending', 'undoing', 'running', 'verifying', 'queued'];
+const urgency = [
+  'firing',
+  'lost',
+  'stuck',
+  'stale',
+  'unknown',
+  'pending',
+  'undoing',
+  'running',
+  'verifying',
+  'queued',
+];
 
 const rank = (state: string) => {
   const at = urgency.indexOf(state);

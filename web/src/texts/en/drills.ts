@@ -36,7 +36,8 @@ export const drills = {
       `${effective} of ${expected} in the ${seconds} from the injection`,
     baselines: {
       sameSeedRun: 'Baseline: the same arrivals without a fault',
-      plannedArrivals: 'Baseline: planned tokens of the same arrivals, at the share from before the injection',
+      plannedArrivals:
+        'Baseline: planned tokens of the same arrivals, at the share from before the injection',
     },
     playbook: 'Playbook that fired',
     noPlaybook: 'None fired',
@@ -57,6 +58,7 @@ export const drills = {
     noDeviations: 'None: it went as planned',
     leftovers: 'Leftovers',
     noLeftovers: 'None: everything was taken back',
+    share: 'Effective share',
     yield: 'Effective share, as the clients saw it',
     yieldSummary: (low: string) => `The share of effective requests over the drill; the lowest was ${low}.`,
     run: 'Its run',

@@ -10,7 +10,14 @@ export const incidents = {
     resolved: 'Resolved',
     unknown: 'Unknown',
   },
-  columns: { state: 'State', what: 'What', where: 'Where', opened: 'Opened', lasted: 'Lasted', value: 'Value' },
+  columns: {
+    state: 'State',
+    what: 'What',
+    where: 'Where',
+    opened: 'Opened',
+    lasted: 'Lasted',
+    value: 'Value',
+  },
   none: 'No incident so far',
   noneText: 'An incident opens when a signal breaks its objective. Every one stays listed here.',
   noneMatch: 'No incident matches',
@@ -37,4 +44,3 @@ export const incidents = {
   noTimeline: 'Nothing has happened yet',
   children: 'Folded into this one',
 };
-

@@ -72,6 +72,7 @@ export const runs = {
   },
   attempts: {
     attempt: 'Attempt',
+    calls: 'Calls',
     fence: 'Fence',
     key: 'Idempotency key',
     outcome: 'Outcome',
@@ -102,6 +103,7 @@ export const runs = {
   scope: 'What its expressions were given',
   pins: 'Pinned revisions',
   result: 'Result',
+  download: 'Save as JSON',
   outOfService: 'Out of service through this run',
   faults: {
     kind: 'Fault',
