@@ -42,6 +42,16 @@ Say = Callable[[str], None]
 
 def run_demo(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say, *, as_json: bool) -> int:
     """Run the drill called ``name`` to its end, show what came of it, and return the exit code."""
+    report = run_drill(fleet, name, stop, say)
+    if as_json:
+        sys.stdout.write(json.dumps(summary(report), indent=2) + "\n")
+    else:
+        print_table(report)
+    return EXIT_CODES[report.verdict]
+
+
+def run_drill(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say) -> DrillReport:
+    """Start a drill, tell what happens until it has ended, and return its report."""
     database = fleet.database
     ports = lab_ports(fleet.state_dir)[DrillPorts]
     assert isinstance(ports, DrillPorts)  # noqa: S101 - what `lab_ports` promises under this key
@@ -50,12 +60,7 @@ def run_demo(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say, *
         run = start_drill(tx, drill, ports, started_by="demo")
         narrator = Narrator(database, tx.now)
     say(f"drill {name}: {drill.spec.purpose.strip()}")
-    report = _follow(fleet, run, narrator, stop, say)
-    if as_json:
-        sys.stdout.write(json.dumps(summary(report), indent=2) + "\n")
-    else:
-        print_table(report)
-    return EXIT_CODES[report.verdict]
+    return _follow(fleet, run, narrator, stop, say)
 
 
 def find_drill(tx: Transaction, name: str) -> Drill:
