@@ -7,7 +7,6 @@ engine that hangs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -20,6 +19,7 @@ from chaos.lab.node.driver import Driver
 from chaos.lab.node.exposition import Exposition
 from chaos.lab.node.http_metrics import HttpMetrics
 from chaos.lab.node.sse import Stream, Whole
+from controlplane.kernel.clock import Clock
 from controlplane.kernel.ids import new_id
 
 _VERSION = "0.20.0"
@@ -33,14 +33,20 @@ class ReplicaServer:
     """The routes of one incarnation. ``identity`` are headers that every response carries."""
 
     def __init__(
-        self, driver: Driver, registry: CollectorRegistry, model: str, identity: dict[str, str]
+        self,
+        driver: Driver,
+        registry: CollectorRegistry,
+        model: str,
+        identity: dict[str, str],
+        clock: Clock,
     ) -> None:
         self._driver = driver
         self._exposition = Exposition(registry)
         self._http = HttpMetrics(registry)
         self._model = model
         self._identity = identity
-        self._created = int(time.time())
+        self._clock = clock
+        self._created = self._unix_time()
         self._load = 0
 
     def application(self) -> web.Application:
@@ -74,7 +80,7 @@ class ReplicaServer:
             call = openai_api.parse(await request.read(), chat=chat, model=self._model, max_model_len=longest)
         except openai_api.ApiError as error:
             return web.json_response(error.body, status=error.status)
-        identifier = new_id("chatcmpl" if chat else "cmpl")
+        identifier = new_id("chatcmpl" if chat else "cmpl", self._clock)
         work = Request(identifier, call.prompt, call.tokens, call.ending, arrived_at, call.max_tokens)
         self._load += 1
         try:
@@ -82,7 +88,7 @@ class ReplicaServer:
                 return await self._stream(request, call, work)
             whole = Whole()
             await self._run(work, whole)
-            body = openai_api.response(call, identifier, int(time.time()), self._model)
+            body = openai_api.response(call, identifier, self._unix_time(), self._model)
             return web.Response(body=body, content_type=_JSON)
         finally:
             self._load -= 1
@@ -94,7 +100,7 @@ class ReplicaServer:
         if transport is None:
             return response
         chunked = request.version >= HttpVersion11
-        stream = Stream(call, work.id, int(time.time()), self._model, transport, chunked=chunked)
+        stream = Stream(call, work.id, self._unix_time(), self._model, transport, chunked=chunked)
         await self._run(work, stream)
         await response.write_eof()
         return response
@@ -105,6 +111,9 @@ class ReplicaServer:
             await listener.done
         finally:
             self._driver.abort(work)
+
+    def _unix_time(self) -> int:
+        return int(self._clock.now().timestamp())
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.Response()

@@ -38,7 +38,7 @@ class Node:
         self._replicas: dict[str, Replica] = {}
         for index, replica in enumerate(config.replicas):
             gpu = Gpu(replica.gpu_uuid, index, self._loop.time())
-            self._replicas[replica.name] = Replica(config, replica, gpu, self._apply)
+            self._replicas[replica.name] = Replica(config, replica, gpu, clock, self._apply)
         self._runners: list[web.AppRunner] = []
         self._owns_socket = False
 

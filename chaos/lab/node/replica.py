@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random
 import socket
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,7 @@ from chaos.lab.node.gpu import Gpu, Memory
 from chaos.lab.node.http import ReplicaServer
 from chaos.lab.node.metrics import EngineMetrics
 from chaos.lab.node.process_metrics import register_process
+from controlplane.kernel.clock import Clock
 from controlplane.kernel.ids import new_id
 
 log = logging.getLogger(__name__)
@@ -36,11 +36,11 @@ _BACKLOG = 128
 class Incarnation:
     """One life of a replica, from the start of loading to its stop."""
 
-    def __init__(self, node: NodeConfig, replica: ReplicaConfig, life: int) -> None:
-        self.uid = new_id(replica.name)
+    def __init__(self, node: NodeConfig, replica: ReplicaConfig, life: int, clock: Clock) -> None:
+        self.uid = new_id(replica.name, clock)
         self.state = "loading"
         registry = CollectorRegistry()
-        register_process(registry, time.time())
+        register_process(registry, clock.now().timestamp())
         engine = Engine(node.engine, random.Random(f"{node.seed}/{replica.name}/{life}"))
         self.driver = Driver(engine, EngineMetrics(registry, node.model, node.engine))
         identity = {
@@ -49,7 +49,7 @@ class Incarnation:
             "x-fleetward-node": node.node,
             "x-fleetward-zone": node.zone,
         }
-        server = ReplicaServer(self.driver, registry, node.model, identity)
+        server = ReplicaServer(self.driver, registry, node.model, identity, clock)
         self._runner = web.AppRunner(
             server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
         )
@@ -73,12 +73,18 @@ class Replica:
     """A slot. ``condition`` applies the faults in force to a new incarnation."""
 
     def __init__(
-        self, node: NodeConfig, config: ReplicaConfig, gpu: Gpu, condition: Callable[[Replica], None]
+        self,
+        node: NodeConfig,
+        config: ReplicaConfig,
+        gpu: Gpu,
+        clock: Clock,
+        condition: Callable[[Replica], None],
     ) -> None:
         self.name = config.name
         self.gpu = gpu
         self._node = node
         self._config = config
+        self._clock = clock
         self._condition = condition
         self._lives = 0
         self._lock = asyncio.Lock()
@@ -128,7 +134,7 @@ class Replica:
 
     def _begin(self) -> Incarnation:
         self._lives += 1
-        incarnation = Incarnation(self._node, self._config, self._lives)
+        incarnation = Incarnation(self._node, self._config, self._lives, self._clock)
         self.gpu.attach(incarnation.driver.engine, incarnation.driver.now)
         self.gpu.memory = Memory.WEIGHTS
         self._loading = asyncio.create_task(self._load(incarnation), name=f"load {self.name}")
