@@ -25,13 +25,21 @@ def validate_parameters(action: Action[Any], with_: Mapping[str, Any], names: se
     """Return every mistake in a step's parameters; ``names`` are those that templates may use."""
     templates = templates_in(with_)
     findings = [finding for path, text in templates for finding in _check(path, text, names)]
+    known = known_parameters(action)
+    findings += [
+        ((name,), f"unknown parameter `{name}`", did_you_mean(name, known))
+        for name in with_
+        if name not in known
+    ]
+    given = {name: value for name, value in with_.items() if name in known}
     try:
-        action.parameters.model_validate(dict(with_))
+        action.parameters.model_validate(given)
     except ValidationError as error:
         later = [path for path, _ in templates]
         for detail in error.errors(include_url=False):
-            finding = _explain(action, with_, detail)
-            if not _depends(finding[0], later, missing=detail["type"] == "missing"):
+            finding = _explain(action, given, detail)
+            certain = detail["type"] in {"missing", "extra_forbidden"}
+            if certain or not _depends(finding[0], later):
                 findings.append(finding)
     return findings
 
@@ -54,10 +62,7 @@ def _explain(action: Action[Any], with_: Mapping[str, Any], detail: Any) -> Find
     path = _path(with_, detail["loc"])
     match detail["type"]:
         case "extra_forbidden":
-            name = str(detail["loc"][-1])
-            if len(path) > 1:
-                return path, f"unknown key `{name}`", None
-            return path, f"unknown parameter `{name}`", did_you_mean(name, known_parameters(action))
+            return path, f"unknown key `{detail['loc'][-1]}`", None
         case "missing":
             name = str(detail["loc"][-1])
             return path[:-1], f"`{name}` is missing", _describe(action, name)
@@ -82,10 +87,8 @@ def _path(with_: Mapping[str, Any], loc: tuple[int | str, ...]) -> Path:
     return path
 
 
-def _depends(path: Path, templates: list[Path], *, missing: bool) -> bool:
+def _depends(path: Path, templates: list[Path]) -> bool:
     """Tell whether a mistake at ``path`` may vanish once the templates have values."""
-    if missing:
-        return False
     return any(path[: len(other)] == other or other[: len(path)] == path for other in templates)
 
 

@@ -74,8 +74,8 @@ def _steps(document: Document, actions: ActionRegistry) -> Findings:
         if not isinstance(uses, str):
             continue
         if uses not in actions:
-            suggestion = did_you_mean(uses, actions.names())
-            yield document.problem((*path, "uses"), f"unknown action `{uses}`", suggestion)
+            nearest = did_you_mean(uses, actions.names())
+            yield document.problem((*path, "uses"), f"unknown action `{uses}`", nearest)
         elif isinstance(given, dict):
             for inner, message, suggestion in validate_parameters(actions.get(uses), given, STEP_NAMES):
                 yield document.problem(
@@ -116,9 +116,10 @@ def _expression(
 def _reference(document: Document, path: Path, kind: str, known: dict[str, set[str]]) -> Findings:
     value: Any = document.data
     for part in path:
-        value = (
-            value.get(part) if isinstance(value, dict) else value[part] if isinstance(value, list) else None
-        )
+        if isinstance(value, list) and isinstance(part, int):
+            value = value[part]
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
         if value is None:
             return
     if kind in known and value not in known[kind]:
