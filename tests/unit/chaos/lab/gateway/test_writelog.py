@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.lab.gateway.writelog import WEIGHTS, FencedWrite, WriteLog
@@ -101,6 +101,7 @@ def test_an_intent_whose_line_was_written_is_forgotten(tmp_path: Path) -> None:
     assert not (tmp_path / "intent.json").exists()
 
 
+@settings(max_examples=20)
 @given(cut=st.integers(min_value=1))
 def test_a_torn_last_line_is_no_effect_and_does_not_spoil_the_next(
     tmp_path_factory: object, cut: int
