@@ -1,0 +1,294 @@
+"""The engine on a virtual clock: a real database file, the fleet in memory, executors that may crash.
+
+`Rig.finish` plays sweeper and workers until a run has ended. A `Fuse` lets the process "die"
+(a `Crash`, which nothing catches) at a chosen commit or effect; what it held in memory is gone,
+and a new executor goes on from the file alone.
+"""
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from controlplane.actions import register
+from controlplane.act.executor import Executor
+from controlplane.act.plan import RunPlan
+from controlplane.act.start import StartRequest, start_run
+from controlplane.act.sweep import sweep
+from controlplane.kernel.clock import SystemClock, VirtualClock
+from controlplane.kernel.registry import Registry
+from controlplane.model.action import (
+    Action,
+    ActionContext,
+    ActionRegistry,
+    Change,
+    SignalReader,
+    Touch,
+    UndoRecord,
+    UndoResult,
+    UndoStatus,
+)
+from controlplane.model.base import Model
+from controlplane.model.outcome import Done, Outcome
+from controlplane.model.policy import Policy
+from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.records import JournalLine, Run, StepRecord, UndoView
+from controlplane.model.states import is_final
+from controlplane.model.target import Target
+from controlplane.model.topology import Weights, WriteTag
+from controlplane.platforms.memory import MemoryPlatform
+from controlplane.platforms.port import Platform
+from controlplane.store.database import Database
+from tests.support.steps import SERVICE, Numbers, Outbox, Signals
+
+LEASE_OVER = 16.0
+ZONE_A = Target("chat", "local", "zone-a")
+
+
+class Crash(BaseException):
+    """The process is gone. Not an `Exception`: nothing that handles errors may see it."""
+
+
+@dataclass
+class Fuse:
+    """Counts the points at which a process can die, and dies at the one it was set to."""
+
+    at: int | None = None
+    passed: list[str] = field(default_factory=list)
+
+    def pass_(self, point: str) -> None:
+        self.passed.append(point)
+        if len(self.passed) == self.at:
+            raise Crash(point)
+
+
+class FusedDatabase(Database):
+    """A database whose process may die right before and right after each commit."""
+
+    fuse: Fuse | None = None
+
+    def _commit(self, unit: Any) -> None:
+        if self.fuse is not None:
+            self.fuse.pass_("before a commit")
+        super()._commit(unit)
+        if self.fuse is not None:
+            self.fuse.pass_("after a commit")
+
+
+class FusedPlatform(MemoryPlatform):
+    """A platform whose caller may die right before and right after each effect."""
+
+    fuse: Fuse | None = None
+
+    def set_weights(
+        self, service: str, changes: Mapping[str, int], *, expected_version: str | None, by: WriteTag | None
+    ) -> Weights:
+        with self._around():
+            return super().set_weights(service, changes, expected_version=expected_version, by=by)
+
+    def restart_replica(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        with self._around():
+            return super().restart_replica(target, expected_uid=expected_uid, reason=reason, by=by)
+
+    @contextmanager
+    def _around(self) -> Iterator[None]:
+        if self.fuse is not None:
+            self.fuse.pass_("before an effect")
+        yield
+        if self.fuse is not None:
+            self.fuse.pass_("after an effect")
+
+
+class ScriptParameters(Model):
+    """Parameters of a scripted action: anything, to see what templates made of it."""
+
+    value: Any = None
+
+
+Behaviour = Callable[[ScriptParameters, ActionContext], Outcome]
+
+
+class Scripted(Action[ScriptParameters]):
+    """An action that a test writes: ``behave`` is called at each run; calls are counted."""
+
+    name = "scripted"
+    parameters = ScriptParameters
+    outputs: ClassVar = {}
+
+    def __init__(self, name: str, behave: Behaviour | None = None, **traits: Any) -> None:
+        self.name = name  # type: ignore[misc]
+        self.behave = behave or (lambda parameters, context: Done({"value": parameters.value}))
+        self.look: Callable[[ActionContext], Outcome | None] = traits.pop("look", lambda context: None)
+        self.touched: Sequence[Touch] = traits.pop("touches", ())
+        self.undo: Callable[[UndoRecord], UndoResult] = traits.pop(
+            "undo", lambda record: UndoResult(UndoStatus.UNDONE)
+        )
+        self.idempotent = traits.pop("idempotent", True)  # type: ignore[misc]
+        self.reversible = traits.pop("reversible", True)  # type: ignore[misc]
+        self.calls: list[tuple[int, dict[str, Any]]] = []
+        self.looks = 0
+
+    def run(self, parameters: ScriptParameters, context: ActionContext) -> Outcome:
+        self.calls.append((context.attempt, dict(context.state)))
+        return self.behave(parameters, context)
+
+    def touches(self, parameters: ScriptParameters, context: ActionContext) -> list[Touch]:
+        return list(self.touched)
+
+    def observe(self, parameters: ScriptParameters, context: ActionContext) -> Outcome | None:
+        self.looks += 1
+        return self.look(context)
+
+    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
+        return self.undo(record)
+
+
+@functools.cache
+def _template() -> bytes:
+    """Return the bytes of a migrated, empty database: migrating once is enough for a test run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        database = Database(f"sqlite:///{path}", SystemClock())
+        database.migrate()
+        with database.engine.connect() as connection:
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.close()
+        return path.read_bytes()
+
+
+def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db") -> FusedDatabase:
+    """Return an empty database with today's schema."""
+    path = folder / name
+    path.write_bytes(_template())
+    return FusedDatabase(f"sqlite:///{path}", clock)
+
+
+class Rig:
+    """One database, one fleet, one clock, and as many executors as a test wants."""
+
+    def __init__(self, folder: Path, *actions: Action[Any], policy: Mapping[str, Any] | None = None) -> None:
+        self.clock = VirtualClock()
+        self.database = fresh_database(folder, self.clock)
+        self.platform = FusedPlatform(self.clock)
+        self.signals = Signals(self.clock)
+        self.metrics = Numbers([1.0])
+        self.outbox = Outbox()
+        self.actions: ActionRegistry = Registry("action")
+        register(self.actions)
+        for action in actions:
+            self.actions.add(action.name, action)
+        self.woken: list[str] = []
+        self.executors = 0
+        self.executor = self.new_executor()
+        with self.database.transaction() as tx:
+            self.pins = {"Service": tx.documents.put(SERVICE)}
+            if policy is not None:
+                document = {"kind": "Policy", "metadata": {"name": "policy"}, "spec": dict(policy)}
+                self.pins["Policy"] = tx.documents.put(Policy.model_validate(document))
+
+    def new_executor(self) -> Executor:
+        """Return another worker of the same fleet."""
+        self.executors += 1
+        ports: dict[type, object] = {
+            Platform: self.platform,
+            SignalReader: self.signals,
+            Metrics: self.metrics,
+            Notifier: self.outbox,
+        }
+        owner = f"worker-{self.executors}"
+        return Executor(
+            self.database, self.actions, ports, self.woken.append, self.clock, owner, keep_leases=False
+        )
+
+    def start(self, *steps: Mapping[str, Any], **more: Any) -> Run:
+        """Start a run of these steps; the rest of the plan and of the request by keyword."""
+        plan_keys = {"verify", "onFailure", "limits"}
+        spec = {key: more.pop(key) for key in plan_keys & more.keys()}
+        plan = RunPlan.model_validate({"steps": list(steps), **spec})
+        values: dict[str, Any] = {"kind": "playbook", "name": "test", "target": str(ZONE_A), **more}
+        request = StartRequest(service="chat", plan=plan, pins=self.pins, **values)
+        with self.database.transaction() as tx:
+            return start_run(tx, request, self.woken.append)
+
+    def settle(self, executor: Executor | None = None) -> None:
+        """Deliver every message there is, and those that come of them."""
+        worker = executor or self.executor
+        for _ in range(1000):
+            sweep(self.database, self.woken.append)
+            if not self.woken:
+                return
+            woken, self.woken[:] = list(self.woken), []
+            for run_id in woken:
+                worker.advance(run_id)
+        msg = "there is always something due"
+        raise AssertionError(msg)
+
+    def pass_time(self, seconds: float, step: float = 0.5) -> None:
+        """Let time pass, with a sweep at every step."""
+        left = seconds
+        while left > 0:
+            self.clock.advance(min(step, left))
+            left -= step
+            self.settle()
+
+    def finish(self, run: Run, seconds: float = 600.0) -> Run:
+        """Go on until the run has ended; fail the test if it does not within ``seconds``."""
+        end = self.clock.now() + timedelta(seconds=seconds)
+        self.settle()
+        while not is_final(self.run(run).state):
+            assert self.clock.now() < end, f"{run.id} is still {self.run(run)}"
+            self.clock.advance(0.5)
+            self.settle()
+        return self.run(run)
+
+    def crash(self, at: int) -> None:
+        """Let the next process die at the ``at``-th point."""
+        self.platform.fuse = self.database.fuse = Fuse(at)
+
+    def survive(self) -> None:
+        """A new process, after the lease of the dead one has run out."""
+        self.platform.fuse = self.database.fuse = None
+        self.woken.clear()
+        self.clock.advance(LEASE_OVER)
+        self.executor = self.new_executor()
+
+    # ── what a test looks at ────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, run: Run | str) -> Run:
+        with self.database.reading() as tx:
+            return tx.runs.get(run if isinstance(run, str) else run.id)
+
+    def steps(self, run: Run) -> dict[str, StepRecord]:
+        with self.database.reading() as tx:
+            return {step.id: step for step in tx.steps.list(run.id)}
+
+    def journal(self, run: Run) -> list[JournalLine]:
+        with self.database.reading() as tx:
+            return tx.journal.list(run.id)
+
+    def events(self, run: Run) -> list[str]:
+        return [line.event for line in self.journal(run)]
+
+    def undo(self, run: Run) -> list[UndoView]:
+        with self.database.reading() as tx:
+            return tx.undo.list(run.id)
+
+    def out_of_service(self) -> set[str]:
+        with self.database.reading() as tx:
+            return {row.target for row in tx.ledger.list()}
+
+    def weights(self) -> dict[str, int]:
+        return self.platform.weights("chat").weights
+
+
+def write(context: ActionContext, before: Any, after: Any, part: str = "", field: str = "knob") -> WriteTag:
+    """Make an effect on zone-a that only the engine knows of."""
+    with context.effect(Change(ZONE_A, field, before, after), part) as tag:
+        return tag
