@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-type_of = {"gauge": Gauge, "counter": Counter, "histogram": Histogram}
+_TYPES = {"gauge": Gauge, "counter": Counter, "histogram": Histogram}
 
 
 def token_buckets(longest: int) -> tuple[float, ...]:
@@ -58,7 +58,7 @@ class Family:
         """Register the family with its children; ``common`` are the labels all series carry."""
         options = {} if self.buckets is None else {"buckets": self.buckets(longest)}
         names = (*common, self.label) if self.label else tuple(common)
-        metric: MetricWrapperBase = type_of[self.kind](
+        metric: MetricWrapperBase = _TYPES[self.kind](
             self.name, self.help, labelnames=names, registry=registry, **options
         )
         for child in self.children or ((None,) if self.label is None else ()):
