@@ -131,8 +131,8 @@ class Course:
     ``steady_from`` to ``armed_at`` is the stretch before, judged on what was known at its end: what
     the fault broke later was not broken before. ``judged_at``: when the fault was about to be taken
     back; later windows do not count as mitigation. ``restored_from``: since when the original
-    weights stand again and the fault is clear. ``broken``: what the hypothesis' probes found, in
-    sentences; ``leftovers`` likewise.
+    weights stand again and the fault is clear. In sentences: ``unready``, why nothing was injected;
+    ``broken``, what the hypothesis' probes found; ``leftovers``, what still stands.
     """
 
     aim: Aim
@@ -145,6 +145,7 @@ class Course:
     restored_from: float | None = None
     ended_at: float | None = None
     zone_shares: Mapping[str, float] | None = None
+    unready: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     aborted: str | None = None
@@ -196,9 +197,9 @@ def judge(truth: Truth, course: Course) -> Judgement:
     """Judge a drill whose fault was taken back (or never injected)."""
     injected_at = course.injected_at
     if injected_at is None:
-        reason = course.aborted or "no fault was seen to take effect"
         verdict = DrillVerdict.ABORTED if course.aborted else DrillVerdict.INCONCLUSIVE
-        return Judgement(verdict, (reason, *_standing(course)))
+        reasons = (course.aborted,) if course.aborted else course.unready
+        return Judgement(verdict, (*(reasons or ("no fault was seen to take effect",)), *_standing(course)))
     judged_at = truth.now if course.judged_at is None else course.judged_at
     mitigated = mitigation(truth, course.aim, since=injected_at, until=judged_at).at
     recovered = _recovered_at(truth, course, mitigated)
