@@ -4,10 +4,11 @@ Clusters (one per zone, its replicas as endpoints) stand in the bootstrap file, 
 never change while a lab lives. Weights change, so the routes are a file of their own that Envoy
 watches: it is replaced by one rename, and Envoy takes it without a restart or a lost request.
 
-Kept like what Envoy Gateway emits for weighted ``backendRefs``: LEAST_REQUEST, two retries on
-another host before the first byte, outlier detection on five 5xx in a row. Unlike it: no panic
-threshold, health checks each second, limits raised until they do not bite. The zone is written
-into the weighted cluster's entry, so that Envoy's own answers ("no healthy upstream") name it too.
+Kept like what Envoy Gateway emits for ``backendRefs`` that are weighted and have filters of their
+own: a weighted cluster each, LEAST_REQUEST, two retries on another host before the first byte,
+outlier detection on five 5xx in a row. Unlike it: retries also after a reset, no panic threshold,
+health checks each second, limits raised until they do not bite. The zone is written into the
+weighted cluster's entry, so that Envoy's own answers ("no healthy upstream") name it too.
 """
 
 from __future__ import annotations
