@@ -18,6 +18,7 @@ import structlog
 from controlplane.act.engine import Parts, Pinned, Turn, Wait, Work
 from controlplane.act.keeper import LeaseKeeper
 from controlplane.act.plan import RunPlan
+from controlplane.act.sweep import sweep
 from controlplane.act.turn import next_due
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Fenced, Unavailable
@@ -81,6 +82,10 @@ class Executor:
             except Exception as error:
                 log.exception("a turn broke")
                 self._broke(run_id, error)
+
+    def sweep(self) -> int:
+        """Send again what is due and unsent; returns how many (`controlplane.act.sweep`)."""
+        return sweep(self._parts.database, self._parts.wake)
 
     def _advance(self, run_id: str) -> None:
         started = self._parts.clock.monotonic()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controlplane.model.outcome import Failed, FailureKind
+from controlplane.model.records import Run
 from controlplane.model.states import RunState
 from tests.support.rig import Crash, Fuse, Rig, Scripted
 
@@ -26,17 +27,16 @@ def _rig(folder: Path) -> Rig:
     def give_up(parameters: Any, context: Any) -> Failed:
         return Failed(FailureKind.PERMANENT, "it is no use")
 
-    folder.mkdir(exist_ok=True)
     return Rig(folder, Scripted("look"), Scripted("give-up", give_up))
 
 
-def _outcome(rig: Rig, run_id: str) -> dict[str, Any]:
+def _outcome(rig: Rig, run: Run) -> dict[str, Any]:
     """Everything that must not depend on crashes."""
-    run = rig.run(run_id)
+    writes = rig.platform.writes()
     return {
-        "state": run.state,
-        "writes": [(write.op, write.target, write.before, write.after) for write in rig.platform.writes()],
-        "keys": [write.by.key.removeprefix(run_id) for write in rig.platform.writes() if write.by],
+        "state": rig.run(run).state,
+        "writes": [(write.op, write.target, write.before, write.after) for write in writes],
+        "keys": [write.by.key.removeprefix(run.id) for write in writes if write.by],
         "weights": rig.weights(),
         "ledger": rig.out_of_service(),
         "steps": {id_: (step.state, step.outputs.get("weight")) for id_, step in rig.steps(run).items()},
@@ -44,49 +44,46 @@ def _outcome(rig: Rig, run_id: str) -> dict[str, Any]:
     }
 
 
-def _uncrashed(folder: Path, steps: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+def _uncrashed(rig: Rig, steps: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
     """Return how it ends without a crash, and all the points at which it could have died."""
-    rig = _rig(folder)
     run = rig.start(*steps)
     rig.platform.fuse = rig.database.fuse = fuse = Fuse()
     rig.finish(run)
-    return _outcome(rig, run.id), fuse.passed
+    return _outcome(rig, run), fuse.passed
 
 
-def _crashed(folder: Path, steps: list[dict[str, Any]], at: int) -> tuple[dict[str, Any], list[str]]:
-    rig = _rig(folder)
-    run = rig.start(*steps)
+def _crash(rig: Rig, run: Run, at: int) -> None:
     rig.crash(at)
     with pytest.raises(Crash):
         rig.finish(run)
     rig.survive()
-    rig.finish(run)
-    return _outcome(rig, run.id), rig.events(run)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("steps", "end"), [(STEPS, RunState.SUCCEEDED), (FAILING, RunState.FAILED)])
 def test_a_crash_at_any_point_changes_nothing(
     tmp_path: Path, steps: list[dict[str, Any]], end: RunState
 ) -> None:
-    expected, points = _uncrashed(tmp_path / "whole", steps)
+    rig = _rig(tmp_path)
+    expected, points = _uncrashed(rig, steps)
     assert expected["state"] == end
     assert {"before a commit", "after a commit", "before an effect", "after an effect"} == set(points)
     for at, point in enumerate(points, start=1):
-        actual, events = _crashed(tmp_path / f"crash-{at}", steps, at)
-        assert actual == expected, f"died {point}, point {at}: {events}"
-
-
-@pytest.mark.timeout(120)
-def test_a_second_crash_after_the_first_changes_nothing_either(tmp_path: Path) -> None:
-    expected, points = _uncrashed(tmp_path / "whole", STEPS)
-    for at in range(2, len(points), 5):
-        rig = _rig(tmp_path / f"crash-{at}")
-        run = rig.start(*STEPS)
-        for _ in range(2):
-            rig.crash(at)
-            with pytest.raises(Crash):
-                rig.finish(run)
-            rig.survive()
+        rig.renew()
+        run = rig.start(*steps)
+        _crash(rig, run, at)
         rig.finish(run)
-        assert _outcome(rig, run.id) == expected
+        assert _outcome(rig, run) == expected, f"died {point}, point {at}: {rig.events(run)}"
+
+
+@pytest.mark.timeout(300)
+def test_a_second_crash_soon_after_the_first_changes_nothing_either(tmp_path: Path) -> None:
+    rig = _rig(tmp_path)
+    expected, points = _uncrashed(rig, STEPS)
+    for at in range(2, len(points) - 6, 5):
+        rig.renew()
+        run = rig.start(*STEPS)
+        _crash(rig, run, at)
+        _crash(rig, run, 4)
+        rig.finish(run)
+        assert _outcome(rig, run) == expected, f"died at {at}, and 4 points later: {rig.events(run)}"

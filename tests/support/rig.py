@@ -14,6 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sqlalchemy import event
+
 from controlplane.actions import register
 from controlplane.act.executor import Executor
 from controlplane.act.plan import RunPlan
@@ -163,11 +165,18 @@ def _template() -> bytes:
         return path.read_bytes()
 
 
+def _without_waiting_for_the_disk(connection: Any, record: Any) -> None:
+    """A process that dies in a test takes no power with it: what was written is in the file."""
+    connection.execute("PRAGMA synchronous = OFF")
+
+
 def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db") -> FusedDatabase:
     """Return an empty database with today's schema."""
     path = folder / name
     path.write_bytes(_template())
-    return FusedDatabase(f"sqlite:///{path}", clock)
+    database = FusedDatabase(f"sqlite:///{path}", clock)
+    event.listen(database.engine, "connect", _without_waiting_for_the_disk)
+    return database
 
 
 class Rig:
@@ -192,6 +201,16 @@ class Rig:
             if policy is not None:
                 document = {"kind": "Policy", "metadata": {"name": "policy"}, "spec": dict(policy)}
                 self.pins["Policy"] = tx.documents.put(Policy.model_validate(document))
+
+    def renew(self) -> None:
+        """Begin again with an untouched fleet, on the same database: another run sees nothing of the last."""
+        self.platform = FusedPlatform(self.clock)
+        self.database.fuse = None
+        self.woken.clear()
+        with self.database.transaction() as tx:
+            for row in tx.ledger.list():
+                tx.ledger.release(holder=row.holder)
+        self.executor = self.new_executor()
 
     def new_executor(self) -> Executor:
         """Return another worker of the same fleet."""
