@@ -177,11 +177,16 @@ class ProcessTable:
         return killed
 
     def strays(self) -> list[psutil.Process]:
-        """Living processes that carry this state directory's mark and that no record names."""
-        known = {record.pid for record in self.records() if self.is_alive(record)}
-        known |= {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-        others = [process for process in psutil.process_iter() if process.pid not in known]
-        return [process for process in others if self._is_marked(process)]
+        """Living processes that carry this state directory's mark and that no record accounts for.
+
+        A recorded process accounts for its children (a worker's pool), and we for our ancestors.
+        """
+        recorded = {record.pid for record in self.records() if self.is_alive(record)}
+        ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+        others = [process for process in psutil.process_iter() if process.pid not in recorded | ours]
+        return [
+            process for process in others if self._is_marked(process) and not _descends(process, recorded)
+        ]
 
     def terminate_strays(self, grace: float) -> list[int]:
         """End what ``strays`` finds; returns their pids."""
@@ -253,6 +258,13 @@ def _runs(process: psutil.Process) -> bool:
         del _CHILDREN[process.pid]
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _descends(process: psutil.Process, ancestors: set[int]) -> bool:
+    try:
+        return any(parent.pid in ancestors for parent in process.parents())
     except psutil.Error:
         return False
 

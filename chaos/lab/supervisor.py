@@ -145,13 +145,8 @@ class Lab:
 
     def _prepare(self) -> Layout:
         layout = plan(self.state_dir, self.settings or LabSettings())
-        for folder in (
-            self.state_dir,
-            layout.sockets,
-            *(self.state_dir / name for name in ("logs", "nodes")),
-        ):
+        for folder in (self.state_dir, layout.sockets, self.state_dir / "logs", self.state_dir / "nodes"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
         layout.save()
         for node in layout.nodes:
             node_file(layout, node.node).write_text(node.model_dump_json(by_alias=True, indent=1))

@@ -57,19 +57,24 @@ class Request:
         fast = self.ttft is not None and self.ttft <= TTFT_OBJECTIVE and (self.tpot or 0.0) <= TPOT_OBJECTIVE
         return self.outcome == "ok" and bool(self.correct) and fast
 
-    def document(self) -> dict[str, Any]:
-        """The request as JSON, camelCase, with its judgement."""
-        fields = {to_camel(name): value for name, value in asdict(self).items()}
-        return {**fields, "effective": self.effective}
+    def json(self) -> str:
+        """The request with its judgement, camelCase, on one line."""
+        fields: dict[str, Any] = {to_camel(name): value for name, value in asdict(self).items()}
+        return json.dumps({**fields, "effective": self.effective}, separators=(",", ":"))
 
 
 class Truth:
-    """The requests of one traffic process. For one thread."""
+    """The requests of one traffic process. For one thread.
+
+    The JSON of an ended request is made once: a reader that asks for everything must not hold up
+    those who send.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = path.open("a", buffering=1)
         self._requests: OrderedDict[int, Request] = OrderedDict()
+        self._final: dict[int, str] = {}
         self.rev = 0
 
     def sent(self, request: Request) -> None:
@@ -80,15 +85,16 @@ class Truth:
     def ended(self, request: Request) -> None:
         """Tell of its end."""
         self._touch(request)
-        self._file.write(json.dumps(request.document(), separators=(",", ":")) + "\n")
+        line = self._final[request.seq] = request.json()
+        self._file.write(line + "\n")
 
-    def since(self, rev: int) -> list[Request]:
-        """Requests that changed after revision ``rev``, in the order of their changes."""
+    def since(self, rev: int) -> list[str]:
+        """JSON of the requests that changed after revision ``rev``, in the order of their changes."""
         changed = []
         for request in reversed(self._requests.values()):
             if request.rev <= rev:
                 break
-            changed.append(request)
+            changed.append(self._final.get(request.seq) or request.json())
         return changed[::-1]
 
     def close(self) -> None:
@@ -107,3 +113,4 @@ class Truth:
             if (oldest.ended_at or oldest.sent_at) >= moment:
                 return
             del self._requests[oldest.seq]
+            self._final.pop(oldest.seq, None)

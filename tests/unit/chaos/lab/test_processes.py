@@ -156,6 +156,16 @@ def test_what_a_lost_table_left_running_is_found_by_its_mark(table: ProcessTable
     assert not table.is_alive(record)
 
 
+def test_the_children_of_a_recorded_process_are_no_strays(table: ProcessTable) -> None:
+    record = start(table, argv=("/bin/sh", "-c", "sleep 99 & echo 1; wait"))
+    wait_for_line(table.log_path("node-a1"))
+    child = psutil.Process(record.pid).children()[0]
+
+    assert table.strays() == []
+    table.terminate(["node-a1"], grace=1.0)
+    assert table.strays() == [child]
+
+
 def test_a_program_that_is_not_there_leaves_no_record(table: ProcessTable) -> None:
     with pytest.raises(Unavailable, match="cannot start node-a1"):
         start(table, argv=("/does/not/exist",))
