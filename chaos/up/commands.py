@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from chaos.lab.layout import LabSettings
-from chaos.up.fleet import EmbeddedFleet, FleetOptions, shipped_documents
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import MODES, Mode
+
+if TYPE_CHECKING:
+    from chaos.up.fleet import EmbeddedFleet
 
 TEND_SECONDS = 0.5
 
@@ -61,7 +62,7 @@ def up(
     plane's own processes, which are started again when they die. What an earlier start left
     in the state directory is adopted or ended.
     """
-    fleet = EmbeddedFleet(_options(state_dir, mode, seed, trace, files, api_port))
+    fleet = _fleet(state_dir, mode, seed, trace, files, api_port)
     with interruptible() as stop, fleet.running(_say):
         _say(f"console: {fleet.sign_in_address()}")
         _say("Ctrl-C stops everything")
@@ -91,7 +92,7 @@ def demo(
     if output not in {"table", "json"}:
         message = f"unknown output `{output}`"
         raise InvalidInput(message, hint="table or json")
-    fleet = EmbeddedFleet(_options(state_dir, mode, seed, None, None, None))
+    fleet = _fleet(state_dir, mode, seed, None, None, None)
     code = 3  # interrupted before there was a verdict
     with interruptible() as stop, fleet.running(_say):
         code = run_demo(fleet, drill, stop, _say, as_json=output == "json")
@@ -131,21 +132,25 @@ def interruptible() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _options(
+def _fleet(
     state_dir: Path,
     mode: str | None,
     seed: int,
     trace: Path | None,
     files: list[Path] | None,
     api_port: int | None,
-) -> FleetOptions:
-    return FleetOptions(
+) -> EmbeddedFleet:
+    from chaos.lab.layout import LabSettings
+    from chaos.up.fleet import EmbeddedFleet, FleetOptions, shipped_documents
+
+    options = FleetOptions(
         state_dir=state_dir,
         documents=shipped_documents(files or ()),
         lab=LabSettings(seed=seed, trace=trace),
         mode=_mode(mode),
         api_port=api_port,
     )
+    return EmbeddedFleet(options)
 
 
 def _mode(text: str | None) -> Mode | None:

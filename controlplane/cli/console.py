@@ -11,7 +11,8 @@ import controlplane
 from controlplane.api.app import create_app
 from controlplane.api.auth import issue_admin_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
-from controlplane.bootstrap import check_text, open_database
+from controlplane.bootstrap.database import open_database
+from controlplane.bootstrap.documents import check_text
 from controlplane.settings import Settings
 from controlplane.store.database import Database
 

@@ -6,13 +6,14 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.bootstrap import open_database
 from controlplane.settings import Settings
-from controlplane.store.database import Database
+
+if TYPE_CHECKING:
+    from controlplane.store.database import Database
 
 StateDir = Annotated[
     Path | None,
@@ -30,6 +31,8 @@ def load_settings(state_dir: Path | None) -> Settings:
 @contextmanager
 def database(state_dir: Path | None) -> Iterator[Database]:
     """Open the database of a state directory, with the present schema."""
+    from controlplane.bootstrap.database import open_database
+
     opened = open_database(load_settings(state_dir))
     try:
         yield opened

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from controlplane.bootstrap import apply_bundle, load_files
 from controlplane.cli.context import StateDir, database
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, emit_table, out
 from controlplane.kernel.errors import Problem
@@ -29,6 +28,8 @@ def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
     Exit code 1 if there is any. With -o json: a list of
     {"file","line","column","path","message","suggestion"}.
     """
+    from controlplane.bootstrap.documents import load_files
+
     bundle = load_files(files)
     problems = sorted(bundle.problems, key=lambda p: (p.file, p.line, p.column))
     if output is Format.JSON:
@@ -51,6 +52,8 @@ def apply(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Load files into the control plane. Invalid ones change nothing: the last good revisions stay."""
+    from controlplane.bootstrap.documents import apply_bundle, load_files
+
     bundle = load_files(files)
     chosen = next((known for known in MODES if known == mode), None)
     if mode is not None and chosen is None:

@@ -44,14 +44,14 @@ def api(
 
 def controller(state_dir: StateDir = None) -> None:
     """Observe, decide, and start runs; one leader at a time, however many are started."""
-    from controlplane.bootstrap import build_controller
+    from controlplane.bootstrap.loop import build_controller
 
     build_controller(load_settings(state_dir)).run(stop_event())
 
 
 def worker(state_dir: StateDir = None) -> None:
     """Execute runs (a Celery worker)."""
-    from controlplane.bootstrap import run_worker
+    from controlplane.bootstrap.carrying import run_worker
 
     run_worker(load_settings(state_dir))
 

@@ -1,4 +1,4 @@
-"""``fleetward runs`` and ``fleetward incidents``: what happened, and what is happening."""
+"""``fleetward runs``, ``incidents`` and ``why``: what happened, what is happening, and for what reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from controlplane.cli.context import StateDir, database
 from controlplane.cli.output import Format, FormatOption, emit_json, emit_table, out
 from controlplane.kernel.clock import to_rfc3339
-from controlplane.store.runs import RunQuery
+from controlplane.model.target import Target
 
 Limit = Annotated[int, typer.Option(help="At most so many, newest first.", min=1, max=1000)]
 
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     runs_app.command("show")(show_run)
     app.add_typer(runs_app, name="runs")
     app.command("incidents")(incidents)
+    app.command("why")(why)
 
 
 def runs(
@@ -34,6 +35,8 @@ def runs(
     """List runs, newest first. `fleetward runs show RUN` tells one run's whole story."""
     if context.invoked_subcommand is not None:
         return
+    from controlplane.store.runs import RunQuery
+
     with database(state_dir) as db, db.reading() as tx:
         found = tx.runs.list(RunQuery(active=True if active else None), limit=limit)
     if output is Format.JSON:
@@ -91,6 +94,49 @@ def incidents(
     columns = ("incident", "state", "target", "title", "opened", "resolved")
     rows = [(i.id, i.state, i.target, i.title, _time(i.opened_at), _time(i.resolved_at)) for i in found]
     emit_table("Incidents", columns, rows, "No open incident.")
+
+
+def why(
+    subject: Annotated[
+        str,
+        typer.Argument(help="A target (chat/local/zone-b) or an incident's id.", metavar="TARGET|INCIDENT"),
+    ],
+    state_dir: StateDir = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Tell why automation acted, or did not: each guard's last verdict and the values it was made on."""
+    from controlplane.decide.explain import explain
+
+    with database(state_dir) as db, db.reading() as tx:
+        if subject.startswith("inc-"):
+            tx.incidents.get(subject)
+        else:
+            Target.parse(subject)
+        answer = explain(subject, tx.incidents.list(limit=1000), tx.decisions.list(limit=5000))
+    if output is Format.JSON:
+        emit_json(answer)
+        return
+    if answer.is_empty:
+        out.print(f"Nothing was decided about {subject} yet: no incident, no trigger.", markup=False)
+        return
+    for line in answer.incidents:
+        out.print(line, markup=False, soft_wrap=True)
+    for each in answer.playbooks:
+        out.print(
+            f"\n{each.playbook} on {each.target}: {each.outcome}. {each.why}", markup=False, soft_wrap=True
+        )
+        rows = [
+            (
+                guard.guard,
+                guard.verdict,
+                guard.message,
+                ", ".join(f"{k}={v}" for k, v in guard.values.items()),
+            )
+            for guard in each.guards
+        ]
+        emit_table(
+            f"{each.trigger}, last at {each.last_at}", ("guard", "verdict", "message", "values"), rows, ""
+        )
 
 
 def _time(at: datetime | None) -> str:

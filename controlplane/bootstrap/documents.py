@@ -1,51 +1,23 @@
-"""The only place that picks implementations and puts them together.
-
-Entry points call one function here and get something that runs. Others add to it through
-entry points: ``fleetward.actions`` (given the action registry), ``fleetward.faults``
-(given the fault registry), ``fleetward.ports`` (given the settings, returns ports).
-"""
+"""From YAML files to the revisions that the loop runs on, checked against everything installed."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
-from collections.abc import Callable, Iterable
-from functools import partial
-from importlib.metadata import entry_points
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from controlplane.act.executor import Executor
 from controlplane.actions import register as register_builtin_actions
 from controlplane.actions.validate import check_bundle
-from controlplane.kernel.clock import Clock, SystemClock
 from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.registry import Registry
-from controlplane.model.action import Action, ActionRegistry, SignalReader
+from controlplane.model.action import Action, ActionRegistry
 from controlplane.model.base import Mode
 from controlplane.model.documents import Bundle, load_bundle
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Metrics, Notifier
 from controlplane.model.records import Revision
-from controlplane.notify.webhook import WebhookNotifier
-from controlplane.observe.source import PrometheusSource
-from controlplane.platforms.lab import LabPlatform
-from controlplane.platforms.port import Platform
-from controlplane.settings import Settings
 from controlplane.store.database import Database
-from controlplane.store.signals import StoreSignals
 
 SUFFIXES = (".yaml", ".yml")
-
-
-def open_database(settings: Settings, clock: Clock | None = None) -> Database:
-    """Open the database and bring its schema up to date."""
-    if settings.database_url is None:
-        settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = Database(settings.database, clock or SystemClock())
-    database.migrate()
-    return database
 
 
 def action_registry() -> ActionRegistry:
@@ -110,44 +82,3 @@ def apply_bundle(database: Database, bundle: Bundle, mode: Mode | None = None) -
             sha256 = tx.documents.put(model, source=entry.document.file)
             revisions.append(tx.documents.get(sha256))
     return revisions
-
-
-def open_ports(settings: Settings, database: Database) -> dict[type, object]:
-    """Return what actions may ask for by ``context.port``: our own ports, and those of other packages."""
-    source = PrometheusSource(settings.prometheus, clock=database.clock)
-    found: dict[type, object] = {
-        Database: database,
-        Platform: LabPlatform(settings.platform, clock=database.clock),
-        SignalReader: StoreSignals(database),
-        Metrics: source,
-        Notifier: WebhookNotifier(partial(_channels, database)),
-    }
-    for point in sorted(entry_points(group="fleetward.ports"), key=lambda each: each.name):
-        found |= point.load()(settings.state_dir.resolve())
-    return found
-
-
-def _channels(database: Database) -> dict[str, str]:
-    """Return the notification channels of the policy in force, name to URL."""
-    with database.reading() as tx:
-        policies = tx.documents.active("Policy")
-    found = [Policy.model_validate(revision.body) for revision in policies]
-    return {channel.name: channel.url for policy in found for channel in policy.spec.channels}
-
-
-def process_name(role: str) -> str:
-    """Name this process in leases: unique over machines and restarts."""
-    return f"{role}@{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(3)}"
-
-
-def build_executor(settings: Settings, wake: Callable[[str], None]) -> Executor:
-    """Build what a worker executes runs with."""
-    database = open_database(settings)
-    return Executor(
-        database,
-        action_registry(),
-        open_ports(settings, database),
-        wake,
-        database.clock,
-        process_name("worker"),
-    )
