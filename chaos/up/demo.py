@@ -18,16 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.drills.compile import start_drill
+from chaos.drills.library import find_drill
 from chaos.drills.ports import DrillPorts, lab_ports
 from chaos.up.fleet import EmbeddedFleet
 from chaos.up.narrator import Narrator
-from controlplane.kernel.errors import NotFound, Unavailable
-from controlplane.kernel.registry import did_you_mean
-from controlplane.model.drill import Drill
+from controlplane.kernel.errors import Unavailable
 from controlplane.model.records import Run
 from controlplane.model.report import DrillReport, DrillVerdict, StoredReport, report_name
 from controlplane.model.states import is_final
-from controlplane.store.transaction import Transaction
 
 POLL_SECONDS = 0.5
 EXIT_CODES = {
@@ -61,16 +59,6 @@ def run_drill(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say) 
         narrator = Narrator(database, tx.now)
     say(f"drill {name}: {drill.spec.purpose.strip()}")
     return _follow(fleet, run, narrator, stop, say)
-
-
-def find_drill(tx: Transaction, name: str) -> Drill:
-    """Return the drill in force under that name; raise `NotFound` with the nearest one."""
-    found = tx.documents.find("Drill", name)
-    if found is None:
-        known = [revision.name for revision in tx.documents.active("Drill")]
-        msg = f"no drill `{name}`"
-        raise NotFound(msg, hint=did_you_mean(name, known))
-    return Drill.model_validate(found.body)
 
 
 def _follow(

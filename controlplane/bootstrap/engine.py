@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
 
 from controlplane.act.executor import Executor
 from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import action_registry
+from controlplane.carrier import Sender
 from controlplane.model.action import SignalReader
 from controlplane.model.policy import Policy
 from controlplane.model.ports import Metrics, Notifier
@@ -52,14 +52,8 @@ def process_name(role: str) -> str:
     return f"{role}@{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(3)}"
 
 
-def build_executor(settings: Settings, wake: Callable[[str], None]) -> Executor:
-    """Build what a worker executes runs with."""
+def build_executor(settings: Settings, owner: str) -> Executor:
+    """Build what a worker executes runs with; each call makes its own database and carrier."""
     database = open_database(settings)
-    return Executor(
-        database,
-        action_registry(),
-        open_ports(settings, database),
-        wake,
-        database.clock,
-        process_name("worker"),
-    )
+    ports = open_ports(settings, database)
+    return Executor(database, action_registry(), ports, Sender(settings.broker), database.clock, owner)

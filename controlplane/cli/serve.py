@@ -51,9 +51,13 @@ def controller(state_dir: StateDir = None) -> None:
 
 def worker(state_dir: StateDir = None) -> None:
     """Execute runs (a Celery worker)."""
-    from controlplane.bootstrap.carrying import run_worker
+    from controlplane.bootstrap.engine import build_executor, process_name
+    from controlplane.worker import run_worker
 
-    run_worker(load_settings(state_dir))
+    settings = load_settings(state_dir)
+    name = process_name("worker")
+    code = run_worker(settings.broker, lambda: build_executor(settings, name), name=name)
+    raise typer.Exit(code)
 
 
 def login(state_dir: StateDir = None, output: FormatOption = Format.TABLE) -> None:
