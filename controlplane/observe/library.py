@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 LATENCIES = ("ttft", "itl", "tpot", "e2e")
+STATES = ("availability", "stalled", "canary")
+"""Indicators that say what each replica is at a tick, rather than count events."""
 
 ENGINE, GATEWAY, CLUSTER, CANARY, GPU, CLIENTS = "engine", "gateway", "cluster", "canary", "gpu", "clients"
 """Sources of observation: they fail apart, so that two of them saying the same is more than one."""
@@ -56,8 +58,9 @@ _ALL = (
         "stalled",
         "ratio",
         "share of replica-ticks",
-        "1 - (replicas with work queued over two scrapes and no step, token or prompt token between them, or "
-        "whose canary is overdue while they answer their scrape) / replicas seen, one sample each tick",
+        "stalled: work queued over two scrapes and no step, token or prompt token between them, or a canary "
+        "that is overdue while the replica answers its scrape and was not seen to move. As an objective the "
+        "share of replica-ticks that were not; as a threshold the share of replicas that are now",
         (ENGINE, CANARY),
     ),
     Indicator(

@@ -18,13 +18,19 @@ from controlplane.kernel.registry import did_you_mean
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.observe.answers import ALL, BAD, GOOD
-from controlplane.observe.library import INDICATORS, LATENCIES
+from controlplane.observe.library import INDICATORS, LATENCIES, STATES
+from controlplane.observe.profile import MEASURES
 from controlplane.observe.windows import Floats, Key, WindowStore
 
 _Terms = list[tuple[float, Key]]
 
 SHORT = 10.0
 """Seconds. The window of displayed rates and percentiles, and of threshold triggers."""
+
+
+def is_instant(indicator: str) -> bool:
+    """Tell whether an indicator's value is of the tick alone: a state or a gauge, no rate."""
+    return indicator in STATES or MEASURES.get(indicator) == "gauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,8 @@ class Measures:
     store: WindowStore
     gauges: Mapping[tuple[str, Target], float] = field(default_factory=dict)
     folds: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, Mapping[Target, bool]] = field(default_factory=dict)
+    """This tick's verdicts on replicas, good or not, by indicator."""
 
     def counts(self, asks: Sequence[Ask], windows: Sequence[float]) -> Counts:
         """Return the counts of every ask over every window (seconds back from the last tick)."""
@@ -112,11 +120,18 @@ class Measures:
         return max(parts) if fold == "max" else sum(parts) / (len(parts) if fold == "mean" else 1)
 
     def value(self, name: str, target: Target) -> float | None:
-        """Return any indicator as one number: a ratio's good share, a rate, a percentile, a gauge."""
+        """Return any indicator as one number: a ratio's good share, a rate, a percentile, a gauge.
+
+        Of what replicas are at this tick it is their share now; for ``stalled`` the share that is.
+        """
         indicator = INDICATORS.get(name)
         if indicator is None:
             msg = f"unknown indicator `{name}`"
             raise InvalidInput(msg, hint=did_you_mean(name, list(INDICATORS)))
+        if name in STATES:
+            found = [good for place, good in self.states.get(name, {}).items() if target.contains(place)]
+            share = sum(found) / len(found) if found else None
+            return 1.0 - share if share is not None and name == "stalled" else share
         if indicator.kind == "ratio":
             return self.share(name, target, self._objective(name))
         if name == "tokens_per_second":

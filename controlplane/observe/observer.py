@@ -101,9 +101,7 @@ class Observer:
         at = now - timedelta(seconds=self.lag)
         moment = at.timestamp()
         replicas = [target for target, _ in topology.replicas()]
-        evacuated = frozenset(
-            zone for zone, weight in (weights.weights if weights else {}).items() if weight == 0
-        )
+        evacuated = _evacuated(weights)
         self._sorter.place(replicas, evacuated)
         answers = self.source.poll({query.name: query.promql for query in self._queries}, at)
         found = self._sort(answers)
@@ -114,15 +112,16 @@ class Observer:
         self.measures.gauges = found.gauges
         seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
         verdicts = states.judge(replicas, seen, self._progress)
+        self.measures.states = verdicts.states
         for indicator, by_replica in verdicts.states.items():
             for target, good in by_replica.items():
                 self._sample(indicator, target, good=good, evacuated=evacuated)
         self.measures.store.commit(moment)
         return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states)
 
-    def rebuild(self, now: datetime, topology: Topology) -> None:
+    def rebuild(self, now: datetime, topology: Topology, weights: Weights | None) -> None:
         """Fill the windows from ranges, coarse then fine; sources that do not answer stay without history."""
-        self._sorter.place([target for target, _ in topology.replicas()])
+        self._sorter.place([target for target, _ in topology.replicas()], _evacuated(weights))
         end = now - timedelta(seconds=self.lag)
         counters = {query.name: query.promql for query in self._queries if self._counts(query)}
         spans = ((REBUILD_COARSE, REBUILD, self.measures.store.coarse_step), (REBUILD, 0.0, self.tick))
@@ -199,6 +198,17 @@ class Observer:
         rows = self._sorter.rows("canary_tokens", ALL, target)
         return Reading(("canary_tokens", target), ("canary_tokens", target), rows, float(count))
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Sources that decisions rest on: all that are not optional."""
+        return frozenset(name for name, memory in self._memory.items() if not memory.optional)
+
     @staticmethod
     def _counts(query: Query) -> bool:
         return any(query.profile.measures[name].type != "gauge" for name, _ in query.measures.values())
+
+
+def _evacuated(weights: Weights | None) -> frozenset[str]:
+    return (
+        frozenset(zone for zone, weight in weights.weights.items() if weight == 0) if weights else frozenset()
+    )

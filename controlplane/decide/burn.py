@@ -1,0 +1,63 @@
+"""Burn rates over several windows, and what may be concluded from few events. Pure array arithmetic.
+
+As in the SRE workbook: a tier fires while both of its windows burn the budget at least
+``factor`` times too fast. Time that nobody observed counts as good, so that a young
+history does not turn a long window into a short one; a share from few events is taken at
+its Wilson bound, so that one bad request in ten is not an outage. Without enough events
+there is no verdict.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Z = 1.96
+"""Two-sided 95 %: one chance in forty on the side that is looked at."""
+
+
+def wilson(good: Floats, total: Floats, *, upper: bool) -> Floats:
+    """Return a bound of the share that ``good`` out of ``total`` shows; 1 or 0 without events."""
+    n = np.maximum(total, 1e-12)
+    share = np.clip(good / n, 0.0, 1.0)
+    middle = share + Z * Z / (2 * n)
+    spread = Z * np.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    bound = (middle + (spread if upper else -spread)) / (1 + Z * Z / n)
+    return np.where(total > 0, np.clip(bound, 0.0, 1.0), 1.0 if upper else 0.0)
+
+
+def burn_rate(good: Floats, total: Floats, target: float, observed: float) -> Floats:
+    """Return how many times too fast the budget burns; ``observed`` is the share of the window seen, 0..1.
+
+    The least rate that the events make likely. 0 without events.
+    """
+    bad = wilson(np.maximum(total - good, 0.0), total, upper=False)
+    return np.where(total > 0, bad * observed / (1.0 - target), 0.0)
+
+
+def tier_fires(
+    long: tuple[Floats, Floats, float],
+    short: tuple[Floats, Floats, float],
+    target: float,
+    factor: float,
+    min_events: float,
+) -> Bools:
+    """Tell for each row whether a tier fires; ``long`` and ``short`` are (good, total, observed share)."""
+    burns = (burn_rate(*long[:2], target, long[2]) >= factor) & (
+        burn_rate(*short[:2], target, short[2]) >= factor
+    )
+    return np.asarray(burns & (long[1] >= min_events))
+
+
+def fast_fires(good: Floats, total: Floats, below: float, min_samples: float) -> Bools:
+    """Tell for each row whether its good share is under ``below``, on enough samples."""
+    share = good / np.maximum(total, 1e-12)
+    return np.asarray((total >= min_samples) & (share < below))
+
+
+def is_within(good: Floats, total: Floats, target: float) -> Bools:
+    """Tell for each row whether its good share may be the target or better: not surely worse."""
+    return np.asarray(wilson(good, total, upper=True) >= target)

@@ -1,0 +1,130 @@
+"""Folding: three bad nodes of one zone are one bad zone.
+
+A parent is bad when at least two and at least half of its children are. Children's own
+incidents then follow the parent's; what was about to be done for them gives way. Zones do
+not fold into the service: what to do about that is not a wider remedy but a suspicion.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.decide.signals import Verdict, as_bad
+from controlplane.model.base import Level
+from controlplane.model.records import Incident
+from controlplane.model.signals import SignalState
+from controlplane.model.states import IncidentState
+from controlplane.model.target import Signal, Target
+
+PARENTS: tuple[Level, ...] = ("node", "zone")
+CHILDREN: dict[Level, tuple[Level, ...]] = {"node": ("replica",), "zone": ("node", "replica")}
+LEAST = 2
+
+_ByName = dict[tuple[str, str], dict[Level, list[Verdict]]]
+_ACTIVE = {IncidentState.PENDING, IncidentState.FIRING}
+
+
+def fold(
+    verdicts: Sequence[Verdict], targets: Sequence[Target], open_signals: Collection[str] = ()
+) -> list[Verdict]:
+    """Return the verdicts with those of parents that their children make bad.
+
+    A parent that is not measured itself gets a verdict from its children when that is bad, or
+    when it is among ``open_signals`` and has to be able to heal.
+    """
+    found = {verdict.signal: verdict for verdict in verdicts}
+    sizes = _sizes(targets)
+    for level in PARENTS:
+        groups = _groups(found, level)
+        for parent in (target for target in targets if target.level == level):
+            for kind, name in groups.get(parent, {}):
+                family = _Family(Signal(kind, name, parent), groups[parent][kind, name], sizes[parent])
+                _fold_one(family, found, open_signals)
+    return list(found.values())
+
+
+def _groups(found: Mapping[Signal, Verdict], level: Level) -> dict[Target, _ByName]:
+    """Collect the verdicts under each parent of a level: by signal's kind and name, then by level."""
+    groups: dict[Target, _ByName] = {}
+    for signal, verdict in found.items():
+        if signal.target.level in CHILDREN[level]:
+            by_name = groups.setdefault(signal.target.at(level), {})
+            by_level = by_name.setdefault((signal.kind, signal.name), {})
+            by_level.setdefault(signal.target.level, []).append(verdict)
+    return groups
+
+
+def _sizes(targets: Sequence[Target]) -> dict[Target, Counter[Level]]:
+    """Count the parts of each target by level: those of a whole fleet, measured or not."""
+    sizes: dict[Target, Counter[Level]] = {}
+    for target in targets:
+        wider = target.parent()
+        while wider is not None:
+            sizes.setdefault(wider, Counter())[target.level] += 1
+            wider = wider.parent()
+    return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """One signal of a parent, what its children say, and how many children there are."""
+
+    signal: Signal
+    by_level: Mapping[Level, list[Verdict]]
+    sizes: Mapping[Level, int]
+
+
+def _fold_one(family: _Family, found: dict[Signal, Verdict], open_signals: Collection[str]) -> None:
+    signal, own = family.signal, found.get(family.signal)
+    for level, children in family.by_level.items():
+        bad = [child for child in children if child.bad]
+        if len(bad) >= LEAST and 2 * len(bad) >= family.sizes[level]:
+            tiers = tuple(dict.fromkeys(tier for child in bad for tier in child.tiers))
+            folded = as_bad(
+                own or _from_children(signal, children),
+                own.tiers if own and own.tiers else tiers,
+                bad[0].severity,
+                f"{len(bad)} of {family.sizes[level]} {level}s are bad",
+            )
+            accusers = folded.accusers.union(*(child.accusers for child in bad))
+            found[signal] = replace(folded, accusers=accusers)
+            return
+    if own is None and str(signal) in open_signals:
+        found[signal] = _from_children(signal, next(iter(family.by_level.values())))
+
+
+def _from_children(signal: Signal, children: Sequence[Verdict]) -> Verdict:
+    """Speak for a parent that nobody measures: good when all known children are."""
+    known = [child.state.good for child in children if child.state.good is not None]
+    state = SignalState(
+        good=all(known) if known else None,
+        value=sum(known) / len(known) if known else None,
+        objective=0.5,
+        samples=len(known),
+        since=min(child.state.since for child in children),
+        until=max(child.state.until for child in children),
+        clients_good=children[0].state.clients_good,
+        clients_value=children[0].state.clients_value,
+        detail=f"from {len(known)} of {len(children)} {children[0].signal.target.level}s",
+    )
+    return Verdict(signal, state, blind=all(child.blind for child in children))
+
+
+def parent_of(incident: Incident, open_incidents: Sequence[Incident]) -> Incident | None:
+    """Return the widest active incident (of any signal) that an incident folds into, up to its zone."""
+    target = Target.parse(incident.target)
+    if target.level not in {"node", "replica", "gpu"}:
+        return None
+    wider = [
+        other
+        for other in open_incidents
+        if other.state in _ACTIVE
+        and other.target != incident.target
+        and Target.parse(other.target).level in PARENTS
+        and Target.parse(other.target).contains(target)
+    ]
+    return min(
+        wider, key=lambda other: (len(other.target.split("/")), other.opened_at, other.id), default=None
+    )

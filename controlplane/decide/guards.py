@@ -1,0 +1,219 @@
+"""Guards: the ordered reasons not to act, each with a verdict and the values it was made on.
+
+All of them are asked, also after one has said no, so that whoever asks why sees the whole
+picture. A guard that lacks what it needs to know refuses. They change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from controlplane.decide import blast
+from controlplane.kernel.durations import format_duration
+from controlplane.model.action import Touch
+from controlplane.model.base import MODES, Mode, strictest
+from controlplane.model.playbook import Playbook
+from controlplane.model.policy import PolicySpec
+from controlplane.model.records import GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
+from controlplane.model.service import Service
+from controlplane.model.states import is_final
+from controlplane.model.target import Target
+from controlplane.model.topology import Topology
+
+ALLOW, REFUSE, WAIT = Verdict.ALLOW, Verdict.REFUSE, Verdict.WAIT
+
+TRIGGERS_HOLDER = "(triggering)"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The loop's view at this tick, the same for every case.
+
+    ``sources``: health by name, the platform's included. ``bad_zones`` and
+    ``unhealthy``/``replicas`` count what is bad now. ``warm``: enough was seen since this
+    leader began.
+    """
+
+    now: datetime
+    service: Service
+    policy: PolicySpec
+    topology: Topology
+    sources: Mapping[str, str] = field(default_factory=dict)
+    bad_zones: Sequence[str] = ()
+    unhealthy: int = 0
+    replicas: int = 0
+    warm: bool = True
+    ticks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One playbook about to answer one incident. ``runs``: active ones and recent ones of the service."""
+
+    playbook: Playbook
+    incident: Incident
+    view: View
+    halts: Sequence[Halt] = ()
+    runs: Sequence[Run] = ()
+    ledger: Sequence[OutOfService] = ()
+    touches: Sequence[Touch] = ()
+    group: str | None = None
+
+    @property
+    def target(self) -> Target:
+        return Target.parse(self.incident.target)
+
+
+Guard = Callable[[Case], GuardVerdict]
+
+
+def _say(guard: str, verdict: Verdict, message: str, **values: Any) -> GuardVerdict:
+    return GuardVerdict(guard=guard, verdict=verdict, message=message, values=values)
+
+
+def halt(case: Case) -> GuardVerdict:
+    """Refuse while a halt covers the target."""
+    for each in case.halts:
+        if _covers(each, case.target):
+            until = each.expires_at.isoformat() if each.expires_at else None
+            text = f"halted by {each.by}: {each.reason}"
+            return _say("halt", REFUSE, text, halt=each.id, by=each.by, reason=each.reason, until=until)
+    return _say("halt", ALLOW, "no halt is in force here", halts=len(case.halts))
+
+
+def mode(case: Case) -> GuardVerdict:
+    """Refuse unless policy, service and playbook all say auto."""
+    modes: dict[str, Mode | None] = {
+        "policy": case.view.policy.mode,
+        "service": case.view.service.spec.mode,
+        "playbook": case.playbook.spec.mode,
+    }
+    found = strictest(*modes.values())
+    values = {name: value or "auto" for name, value in modes.items()}
+    if found == MODES[-1]:
+        return _say("mode", ALLOW, "auto", **values)
+    who = ", ".join(name for name, value in modes.items() if value == found)
+    what = {
+        "observe": "watched only",
+        "dryRun": "planned only",
+        "approve": "a person must start it",
+    }[found]
+    return _say("mode", REFUSE, f"mode {found} ({who}): {what}", **values)
+
+
+def sources(case: Case) -> GuardVerdict:
+    """Refuse on old or missing sight: no data is not bad data. Wait while this leader is new."""
+    view = case.view
+    blind = sorted(f"{name} is {health}" for name, health in view.sources.items() if health != "fresh")
+    values = {"sources": dict(view.sources), "ticks": view.ticks, "warm": view.warm}
+    if blind:
+        return _say("sources", REFUSE, "; ".join(blind), **values)
+    if not view.warm:
+        return _say("sources", WAIT, f"new to this: {view.ticks} ticks seen, windows not warm yet", **values)
+    return _say("sources", ALLOW, "all sources are fresh", **values)
+
+
+def storm(case: Case) -> GuardVerdict:
+    """Refuse when everything looks broken: then suspect the observer."""
+    view, limits = case.view, case.view.policy.storm
+    zones = case.view.service.zones
+    share = view.unhealthy / view.replicas if view.replicas else 0.0
+    values = {
+        "badZones": sorted(view.bad_zones),
+        "zones": len(zones),
+        "unhealthyReplicas": view.unhealthy,
+        "replicas": view.replicas,
+        "unhealthyShare": round(share, 4),
+        "maxUnhealthy": limits.max_unhealthy,
+    }
+    if limits.all_zones_bad and len(zones) > 1 and len(set(view.bad_zones)) >= len(zones):
+        text = f"all {len(zones)} zones are bad at once: suspect the observer"
+        return _say("storm", REFUSE, text, **values)
+    if share > limits.max_unhealthy:
+        text = (
+            f"{view.unhealthy} of {view.replicas} replicas are unhealthy ({share:.0%}), more than "
+            f"{limits.max_unhealthy:.0%}: suspect the observer"
+        )
+        return _say("storm", REFUSE, text, **values)
+    return _say("storm", ALLOW, f"{len(set(view.bad_zones))} of {len(zones)} zones are bad", **values)
+
+
+def throttle(case: Case) -> GuardVerdict:
+    """Refuse a second run of a group within the playbook's time."""
+    limit = case.playbook.spec.throttle
+    if limit is None:
+        return _say("throttle", ALLOW, "the playbook has no throttle")
+    group = throttle_group(case.playbook, case.target)
+    since = case.view.now - timedelta(seconds=limit.once_within)
+    earlier = [
+        run
+        for run in case.runs
+        if run.name == case.playbook.name
+        and run.created_at > since
+        and run.target is not None
+        and throttle_group(case.playbook, Target.parse(run.target)) == group
+    ]
+    values = {"onceWithin": format_duration(limit.once_within), "group": list(group)}
+    if not earlier:
+        return _say("throttle", ALLOW, f"none within {values['onceWithin']}", **values)
+    last = max(earlier, key=lambda run: run.created_at)
+    again = last.created_at + timedelta(seconds=limit.once_within)
+    values |= {"run": last.id, "again": again.isoformat()}
+    text = f"{last.id} started at {last.created_at:%H:%M:%S}, within {values['onceWithin']}"
+    return _say("throttle", REFUSE, text, **values)
+
+
+def concurrency(case: Case) -> GuardVerdict:
+    """Refuse when a run of the group is active and the playbook says skip; else it queues or replaces."""
+    spec = case.playbook.spec.concurrency
+    if spec is None or case.group is None:
+        return _say("concurrency", ALLOW, "the playbook has no concurrency group")
+    active = [run.id for run in case.runs if run.group == case.group and not is_final(run.state)]
+    values = {"group": case.group, "active": active, "onConflict": spec.on_conflict}
+    if not active:
+        return _say("concurrency", ALLOW, "no run of the group is active", **values)
+    if spec.on_conflict == "skip":
+        return _say("concurrency", REFUSE, f"{active[0]} of the group is active", **values)
+    text = "replaces" if spec.on_conflict == "replace" else "queues behind"
+    return _say("concurrency", ALLOW, f"{text} {active[0]}", **values)
+
+
+def blast_radius(case: Case) -> GuardVerdict:
+    """Judge what the playbook is about to take out against the one budget; steps are judged again."""
+    return blast.blast_radius(
+        case.touches,
+        case.ledger,
+        case.view.topology,
+        [case.view.policy.limits, case.playbook.spec.limits],
+        holder=TRIGGERS_HOLDER,
+        protected=case.view.policy.protected,
+    )
+
+
+GUARDS: tuple[Guard, ...] = (halt, mode, sources, storm, throttle, concurrency, blast_radius)
+"""In the order in which they are shown."""
+
+
+def judge(case: Case, guards: Sequence[Guard] = GUARDS) -> tuple[GuardVerdict, ...]:
+    """Ask every guard."""
+    return tuple(guard(case) for guard in guards)
+
+
+def throttle_group(playbook: Playbook, target: Target) -> tuple[str, ...]:
+    """Return what a target's runs share under the playbook's throttle."""
+    limit = playbook.spec.throttle
+    if limit is None:
+        return ()
+    parts = {name: getattr(target, name, None) or "*" for name in limit.group_by if name != "playbook"}
+    return tuple(f"{name}={value}" for name, value in parts.items())
+
+
+def _covers(each: Halt, target: Target) -> bool:
+    if each.target is not None:
+        return Target.parse(each.target).overlaps(target)
+    if each.service is not None and each.service != target.service:
+        return False
+    return each.zone is None or target.zone is None or each.zone == target.zone

@@ -1,0 +1,195 @@
+"""Incidents: from a verdict each tick to states that people and playbooks can rely on.
+
+Hysteresis both ways. Bad at two ticks, or at one with a second witness, is firing; well for
+long enough is resolved. ``mitigated``: the clients are well while the target takes no
+traffic. ``resolved``: the canary was good for half a minute and the target has its traffic
+back. Where the observer is blind, the state is unknown, and nothing fires or heals. It
+returns what should change, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from controlplane.decide.signals import Verdict
+from controlplane.kernel.durations import format_duration
+from controlplane.model.records import Incident
+from controlplane.model.signals import CanaryState
+from controlplane.model.states import IncidentState
+from controlplane.model.target import Signal
+
+BAD_TICKS = 2
+"""Bad at so many ticks in a row is bad, without a second witness."""
+CALM_TICKS = 2
+"""Ticks in a row after which a pending incident that does not go on was nothing."""
+CLIENT_TICKS = 2
+"""Ticks in a row at which the clients must be well before that counts as mitigated."""
+HEALED_FOR = 6.0
+"""Seconds for which a node, a replica or the service must be well again."""
+HEALTHY_FOR = 30.0
+"""Seconds for which a zone's canary (or, without one, its signal) must be good before it is resolved."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one signal was at the last ticks: lengths of unbroken rows, in ticks and in time."""
+
+    bad_ticks: int = 0
+    calm_ticks: int = 0
+    client_ticks: int = 0
+    bad_since: datetime | None = None
+    good_since: datetime | None = None
+
+    def take(self, verdict: Verdict, now: datetime) -> None:
+        """Count this tick. A blind tick breaks every row."""
+        self.bad_ticks = self.bad_ticks + 1 if verdict.bad else 0
+        self.bad_since = (self.bad_since or now) if verdict.bad else None
+        calm = not verdict.bad and not verdict.blind
+        self.calm_ticks = self.calm_ticks + 1 if calm else 0
+        good = calm and verdict.state.good is True
+        self.good_since = (self.good_since or now) if good else None
+        well = verdict.state.clients_good is True and not verdict.blind
+        self.client_ticks = self.client_ticks + 1 if well else 0
+
+    def bad_for(self, now: datetime) -> float:
+        return (now - self.bad_since).total_seconds() if self.bad_since else 0.0
+
+    def good_for(self, now: datetime) -> float:
+        return (now - self.good_since).total_seconds() if self.good_since else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What else counts at this tick: a second witness, traffic, and what the canary says.
+
+    ``takes_traffic`` None: not known. ``out_of_service``: a run or drill still holds the target.
+    """
+
+    now: datetime
+    confirmed: bool = False
+    takes_traffic: bool | None = None
+    out_of_service: bool = False
+    canary: CanaryState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The state an incident should have now, and why."""
+
+    state: IncidentState
+    reason: str
+
+
+def opens(verdict: Verdict, incident: Incident | None) -> bool:
+    """Tell whether a new incident begins."""
+    return incident is None and verdict.bad
+
+
+def next_state(
+    state: IncidentState, verdict: Verdict, memory: Memory, around: Circumstances, *, fired: bool
+) -> Step | None:
+    """Return the move that an incident in ``state`` should make now, None for none.
+
+    ``memory`` has counted this tick already. ``fired``: it was firing at some time, which an
+    unknown one returns to.
+    """
+    if verdict.blind:
+        if state is IncidentState.UNKNOWN:
+            return None
+        return Step(IncidentState.UNKNOWN, "the observer lost sight of it")
+    match state:
+        case IncidentState.PENDING:
+            return _from_pending(verdict, memory, around)
+        case IncidentState.FIRING:
+            return _mitigated(verdict, memory, around) or _healed(verdict, memory, around)
+        case IncidentState.MITIGATED:
+            return _from_mitigated(verdict, memory, around)
+        case IncidentState.UNKNOWN:
+            return _from_unknown(verdict, memory, around, fired=fired)
+        case _:
+            return None
+
+
+def _from_pending(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+    if verdict.bad:
+        held = memory.bad_for(around.now)
+        if held < verdict.hold or not (around.confirmed or memory.bad_ticks >= BAD_TICKS):
+            return None
+        why = "two sources agree" if around.confirmed else f"bad at {memory.bad_ticks} ticks"
+        return Step(IncidentState.FIRING, f"{_words(verdict)} ({why})")
+    if memory.calm_ticks >= CALM_TICKS:
+        return Step(IncidentState.RESOLVED, "it did not last")
+    return None
+
+
+def _mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+    evacuated = verdict.signal.target.level == "zone" and around.takes_traffic is False
+    if evacuated and memory.client_ticks >= CLIENT_TICKS:
+        clients = verdict.state.clients_value
+        seen = "" if clients is None else f": {clients:.4g}, objective {verdict.state.objective:.4g}"
+        return Step(IncidentState.MITIGATED, f"it takes no traffic and the clients are well{seen}")
+    return None
+
+
+def _healed(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+    if verdict.bad or verdict.state.good is False:
+        return None
+    canary = around.canary if around.canary is not None and around.canary.good is not None else None
+    if verdict.signal.target.level == "zone":
+        if around.takes_traffic is False or around.out_of_service:
+            return None
+        good_for = canary.good_for if canary and canary.good else memory.good_for(around.now)
+        if (canary is not None and not canary.good) or good_for < HEALTHY_FOR:
+            return None
+        who = "the canary" if canary else "the signal"
+        return Step(IncidentState.RESOLVED, f"{who} was good for {format_duration(round(good_for))}")
+    if verdict.signal.target.level != "service" and canary is not None and not canary.good:
+        return None
+    good_for = memory.good_for(around.now)
+    if good_for < HEALED_FOR:
+        return None
+    return Step(IncidentState.RESOLVED, f"good for {format_duration(round(good_for))}")
+
+
+def _from_mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+    if around.takes_traffic is not False and memory.bad_ticks >= BAD_TICKS:
+        return Step(IncidentState.FIRING, f"it has traffic again, and {_words(verdict)}")
+    return _healed(verdict, memory, around)
+
+
+def _from_unknown(verdict: Verdict, memory: Memory, around: Circumstances, *, fired: bool) -> Step | None:
+    mitigated = _mitigated(verdict, memory, around)
+    if mitigated:
+        return mitigated
+    if verdict.bad:
+        if fired and (around.confirmed or memory.bad_ticks >= BAD_TICKS):
+            return Step(IncidentState.FIRING, f"seen again: {_words(verdict)}")
+        return None if fired else Step(IncidentState.PENDING, f"seen again: {_words(verdict)}")
+    if not fired and memory.calm_ticks >= CALM_TICKS:
+        return Step(IncidentState.RESOLVED, "seen again: it did not last")
+    return _healed(verdict, memory, around)
+
+
+def title(signal: Signal) -> str:
+    """Return what an incident is called in lists."""
+    what = signal.name if signal.kind == "slo" else f"{signal.kind} {signal.name}"
+    return f"{what} at {signal.target.name}"
+
+
+def measured(verdict: Verdict) -> dict[str, object]:
+    """Return the columns of an incident that follow the verdict."""
+    return {"value": verdict.state.value, "objective": verdict.state.objective}
+
+
+def is_old_enough(incident: Incident, now: datetime, tick: float) -> bool:
+    """Tell whether an incident is two ticks old: had its parent been bad as well, it would have shown."""
+    return now - incident.opened_at >= timedelta(seconds=0.75 * tick)
+
+
+def _words(verdict: Verdict) -> str:
+    state = verdict.state
+    value = "no data" if state.value is None else f"{state.value:.4g}"
+    tiers = f", tiers {' '.join(verdict.tiers)}" if verdict.tiers else ""
+    detail = f", {state.detail}" if state.detail else ""
+    return f"{value} against {state.objective:.4g} on {state.samples:.0f} samples{tiers}{detail}"

@@ -1,0 +1,243 @@
+"""Signals: each objective at each target, good, bad or unknown at this tick, and which tiers fire.
+
+Counts of all objectives come in one vectorised pass. A verdict rests on a short window, so
+that it can heal as fast as it can break; burn-rate tiers say how bad it was, and count as
+bad now only while the short window is not well. What a blind source would have to say is
+unknown. It keeps nothing between ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from controlplane.decide import burn
+from controlplane.kernel.clock import from_unix
+from controlplane.model.signals import SignalState
+from controlplane.model.slo import Slo
+from controlplane.model.target import Signal, Target
+from controlplane.observe.library import CANARY, CLUSTER, ENGINE, GATEWAY
+from controlplane.observe.measures import Ask, Counts, Measures
+
+FAST = "fast"
+"""The name of the fast tier, beside those of the burn rates."""
+
+USUAL_WINDOW = 30.0
+"""Seconds that a verdict rests on when the SLO has no fast tier to say otherwise."""
+
+LEAST_SEEN = 0.5
+"""Share of its window that must have been observed before there is a verdict."""
+
+_BY_STATE = {"availability": (ENGINE, CLUSTER), "stalled": (ENGINE, CANARY), "canary": (CANARY,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One signal at one tick. ``tiers`` fire now, fast first; ``accusers`` are the sources that say bad.
+
+    ``hold``: seconds for which it must be bad before it counts (threshold triggers).
+    """
+
+    signal: Signal
+    state: SignalState
+    tiers: tuple[str, ...] = ()
+    severity: str = "page"
+    accusers: frozenset[str] = frozenset()
+    blind: bool = False
+    hold: float = 0.0
+
+    @property
+    def bad(self) -> bool:
+        """Bad now: something fires, and the short window does not say that it is over."""
+        return bool(self.tiers) and self.state.good is not True and not self.blind
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the observer could see: fresh sources, and per indicator and replica who accuses it."""
+
+    at: datetime
+    fresh: Collection[str]
+    evidence: Mapping[str, Mapping[Target, frozenset[str]]] = field(default_factory=dict)
+    replicas: Sequence[Target] = ()
+
+    def is_blind(self, indicator: str, target: Target) -> bool:
+        if indicator in _BY_STATE:
+            return not any(source in self.fresh for source in self._rests_on(indicator))
+        if indicator == "success" and target.level in {"service", "zone"}:
+            return GATEWAY not in self.fresh
+        return ENGINE not in self.fresh
+
+    def accusers(self, indicator: str, target: Target) -> frozenset[str]:
+        """Return the sources that call at least half of the target's replicas bad at this tick."""
+        if indicator not in _BY_STATE:
+            gate = indicator == "success" and target.level in {"service", "zone"}
+            return frozenset({GATEWAY if gate else ENGINE})
+        inside = [replica for replica in self.replicas if target.contains(replica)]
+        found = self.evidence.get(indicator, {})
+        return frozenset(
+            source
+            for source in _BY_STATE[indicator]
+            if inside and 2 * sum(source in found.get(replica, ()) for replica in inside) >= len(inside)
+        )
+
+    @staticmethod
+    def _rests_on(indicator: str) -> tuple[str, ...]:
+        return (ENGINE,) if indicator == "stalled" else _BY_STATE[indicator]
+
+
+def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, sight: Sight) -> list[Verdict]:
+    """Judge every SLO at every target of its levels, and at its service, whose clients all share."""
+    asks: list[Ask] = []
+    plan: list[tuple[Slo, list[Target], slice]] = []
+    for slo in slos:
+        wanted = [t for t in targets if t.level in slo.spec.by or t.level == "service"]
+        first = len(asks)
+        asks += [Ask(slo.spec.indicator, target, slo.spec.threshold) for target in wanted]
+        plan.append((slo, wanted, slice(first, len(asks))))
+    windows = sorted({window for slo in slos for window in _windows(slo)})
+    counts = measures.counts(asks, windows)
+    return [
+        verdict
+        for slo, wanted, rows in plan
+        for verdict in _judge_slo(slo, wanted, _board(slo, counts, rows, windows, measures), sight)
+    ]
+
+
+def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight) -> Iterator[Verdict]:
+    firing = _firing(slo, board)
+    states = _states(slo, targets, board, sight, firing)
+    clients = next((s for s, t in zip(states, targets, strict=True) if t.level == "service"), None)
+    for i, (state, place) in enumerate(zip(states, targets, strict=True)):
+        if place.level not in slo.spec.by:
+            continue
+        blind = sight.is_blind(slo.spec.indicator, place)
+        tiers = [(name, severity) for name, severity, fires in firing if fires[i] and not blind]
+        known = {} if clients is None else {"clients_good": clients.good, "clients_value": clients.value}
+        yield Verdict(
+            Signal("slo", slo.name, place),
+            state.model_copy(update=known),
+            tiers=tuple(name for name, _ in tiers),
+            severity=tiers[0][1] if tiers else "page",
+            accusers=sight.accusers(slo.spec.indicator, place) if tiers else frozenset(),
+            blind=blind,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """One SLO's counts: for each window good, total (a value per target) and the share of it observed."""
+
+    columns: Mapping[float, tuple[burn.Floats, burn.Floats, float]]
+    since: datetime
+    note: str
+
+
+def _board(slo: Slo, counts: Counts, rows: slice, windows: Sequence[float], measures: Measures) -> _Board:
+    columns = {
+        window: (counts.good[rows, i], counts.total[rows, i], measures.store.covered(window) / window)
+        for i, window in enumerate(windows)
+    }
+    since = measures.store.window_start(verdict_window(slo))
+    return _Board(columns, from_unix(since or 0.0), _snapped(slo, measures))
+
+
+def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
+    """Return each tier's name and severity, and for each target whether it fires."""
+    spec = slo.spec
+    found: list[tuple[str, str, burn.Bools]] = []
+    if spec.fast:
+        good, total, seen = board.columns[verdict_window(slo)]
+        fast = burn.fast_fires(good, total, spec.fast.below, spec.fast.min_samples)
+        found.append((FAST, "page", fast & (seen > LEAST_SEEN)))
+    for tier in spec.burn_tiers:
+        long, short = board.columns[tier.long], board.columns[tier.short]
+        fires = burn.tier_fires(long, short, spec.target, tier.factor, spec.min_events)
+        found.append((tier.name, tier.severity, fires))
+    return found
+
+
+def _states(
+    slo: Slo,
+    targets: Sequence[Target],
+    board: _Board,
+    sight: Sight,
+    firing: Sequence[tuple[str, str, burn.Bools]],
+) -> list[SignalState]:
+    spec = slo.spec
+    good, total, seen = board.columns[verdict_window(slo)]
+    least = min(spec.min_events, spec.fast.min_samples) if spec.fast else spec.min_events
+    enough = (total >= least) & (total > 0) & (seen > LEAST_SEEN)
+    within = burn.is_within(good, total, spec.target)
+    for name, _, fires in firing:
+        within = within & ~fires if name == FAST else within
+    states = []
+    for i, place in enumerate(targets):
+        blind = sight.is_blind(spec.indicator, place)
+        states.append(
+            SignalState.model_construct(
+                good=bool(within[i]) if enough[i] and not blind else None,
+                value=min(1.0, float(good[i] / total[i])) if total[i] > 0 else None,
+                objective=spec.target,
+                samples=float(total[i]),
+                since=board.since,
+                until=sight.at,
+                detail="its source is not fresh" if blind else board.note,
+            )
+        )
+    return states
+
+
+def verdict_window(slo: Slo) -> float:
+    """Return the seconds that a verdict of this SLO rests on."""
+    return slo.spec.fast.window if slo.spec.fast else USUAL_WINDOW
+
+
+def is_confirmed(verdict: Verdict, accused: Mapping[Target, frozenset[str]]) -> bool:
+    """Tell whether two independent sources call the target bad at this tick (`witnesses`)."""
+    return (
+        bool(verdict.accusers)
+        and len(verdict.accusers | accused.get(verdict.signal.target, frozenset())) >= 2
+    )
+
+
+def witnesses(verdicts: Sequence[Verdict], failing: Mapping[Target, bool]) -> dict[Target, frozenset[str]]:
+    """Return for each accused target all sources that accuse it: of any signal, and the canaries.
+
+    ``failing``: for each replica that is asked, whether its canary's latest word is bad. The
+    canaries accuse a target when they do at half of its replicas.
+    """
+    found: dict[Target, frozenset[str]] = {}
+    for verdict in verdicts:
+        if verdict.bad:
+            target = verdict.signal.target
+            found[target] = found.get(target, frozenset()) | verdict.accusers
+    for target, sources in found.items():
+        inside = [bad for replica, bad in failing.items() if target.contains(replica)]
+        if inside and 2 * sum(inside) >= len(inside):
+            found[target] = sources | {CANARY}
+    return found
+
+
+def as_bad(verdict: Verdict, tiers: tuple[str, ...], severity: str, detail: str) -> Verdict:
+    """Return the verdict as bad for a reason that lies in its parts."""
+    state = verdict.state.model_copy(update={"good": False, "detail": detail})
+    return replace(verdict, state=state, tiers=tiers, severity=severity, blind=False)
+
+
+def _windows(slo: Slo) -> Iterator[float]:
+    yield verdict_window(slo)
+    for tier in slo.spec.burn_tiers:
+        yield tier.long
+        yield tier.short
+
+
+def _snapped(slo: Slo, measures: Measures) -> str:
+    threshold = slo.spec.threshold
+    if threshold is None or not measures.store.parts(slo.spec.indicator):
+        return ""
+    bound = measures.bound(slo.spec.indicator, threshold)
+    if abs(bound - threshold) <= 1e-9 * threshold:
+        return ""
+    return f"{threshold:g} s is no bucket bound: judged at {bound:g} s"
