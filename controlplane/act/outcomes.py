@@ -44,7 +44,7 @@ def _jsonable(outcome: Any) -> Outcome:
         case Done(outputs=outputs):
             return Done(to_jsonable_python(outputs))
         case Again(state=state):
-            return replace(outcome, state=to_jsonable_python(state))  # house: state - a step's own memory
+            return replace(outcome, state=to_jsonable_python(state))
         case Failed(outputs=outputs):
             return replace(outcome, outputs=to_jsonable_python(outputs))
     msg = f"{outcome!r} is not an outcome"

@@ -130,10 +130,10 @@ def _writes_state(node: ast.AST) -> str | None:
             return "assignment to .state"
         case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="state"), *_]):
             return "setattr of state"
-        case ast.Call(func=ast.Attribute(attr="values", value=chain)) if _passes_state(node):
+        case ast.Call(func=ast.Attribute(attr="values", value=chain)) if _passed_state(node):
             return None if _has_call(chain, "insert") else ".values(state=…) of an update"
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _STATE_COPIES:
-            return f"{name} of state" if _passes_state(node) else None
+            return f"{name} of state" if _names_state(_passed_state(node)) else None
         case ast.Constant(value=str(text)) if _SQL_STATE.search(text):
             return "SQL that sets state"
     return None
@@ -145,14 +145,27 @@ def _is_state(target: ast.AST) -> bool:
     return isinstance(target, ast.Attribute) and target.attr == "state"
 
 
-def _passes_state(call: ast.Call) -> bool:
-    dicts = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(keyword.arg == "state" for keyword in call.keywords) or any(
-        isinstance(key, ast.Constant) and key.value == "state"
-        for value in dicts
-        if isinstance(value, ast.Dict)
-        for key in value.keys
-    )
+def _passed_state(call: ast.Call) -> ast.expr | None:
+    """Return what a call passes as ``state``, by keyword or as a key of a dict that it passes."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if "state" in keywords:
+        return keywords["state"]
+    for passed in (*call.args, *keywords.values()):
+        if isinstance(passed, ast.Dict):
+            for key, value in zip(passed.keys, passed.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "state":
+                    return value
+    return None
+
+
+def _names_state(value: ast.expr | None) -> bool:
+    """Tell whether an expression is a state's name, ``RunState.FAILED`` or its text, not just any value."""
+    match value:
+        case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name.endswith("State")
+        case ast.Constant(value=str()):
+            return True
+    return False
 
 
 def _has_call(chain: ast.AST, name: str) -> bool:
