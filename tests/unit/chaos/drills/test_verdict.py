@@ -1,3 +1,5 @@
+"""A drill's verdict follows from its clients' record, and never gets better by worse requests."""
+
 import math
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""A ledger and a driver in memory, for the life of faults."""
+
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

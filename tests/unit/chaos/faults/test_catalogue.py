@@ -1,3 +1,5 @@
+"""The catalogue of faults declares what a drill must know before it starts."""
+
 import pytest
 
 from chaos.drivers.memory import MemoryDriver

@@ -1,3 +1,5 @@
+"""A fault's life: armed before it is injected, and ended by whoever comes."""
+
 import itertools
 from collections.abc import Callable
 from typing import Any
