@@ -82,7 +82,7 @@ def test_a_receiver_that_is_not_there_is_unavailable() -> None:
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
 def test_the_certificate_must_be_the_hosts_though_an_address_is_called(tmp_path: Path) -> None:
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    options = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=hooks.example".split()
+    options = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=hooks.example"]
     name = ["-addext", "subjectAltName=DNS:hooks.example"]
     command = ["openssl", *options, *name, "-keyout", key, "-out", certificate]
     subprocess.run(command, check=True, capture_output=True)
