@@ -110,12 +110,16 @@ class LabEvidence:
             raise Unavailable(f"no lab is up under {self._state_dir}", hint=hint) from error
 
 
-def lab_ports(state_dir: Path) -> dict[type, object]:
-    """Return the port of drills for the fleet under ``state_dir``; the entry point of this package."""
-    ports = DrillPorts(
+def lab_drill_ports(state_dir: Path) -> DrillPorts:
+    """Return what drills use of the fleet under ``state_dir``, whether it is up or not."""
+    return DrillPorts(
         driver=LabDriver(state_dir),
         evidence=LabEvidence(state_dir),
         faults=catalogue(),
         reports=state_dir / "reports",
     )
-    return {DrillPorts: ports}
+
+
+def lab_ports(state_dir: Path) -> dict[type, object]:
+    """Return the engine's port for drills; chaos's entry point in ``fleetward.ports``."""
+    return {DrillPorts: lab_drill_ports(state_dir)}

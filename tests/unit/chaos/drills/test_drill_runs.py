@@ -1,0 +1,264 @@
+"""Whole drills on the real engine, in virtual time: only the fleet and its clients are simulated."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from chaos.drills.library import shipped_drills
+from controlplane.act.cancel import cancel_run
+from controlplane.kernel.ids import new_id
+from controlplane.model.records import Halt, Incident, Run
+from controlplane.model.report import StoredReport, report_name
+from controlplane.model.states import IncidentState, RunState
+from tests.unit.chaos.drills.world import Controlplane, World, failover, nobody, restart
+
+pytestmark = pytest.mark.timeout(60)
+
+RESULT_KEYS = {
+    "drill", "verdict", "playbook", "injectedAt", "detectedAt", "mitigatedAt", "recoveredAt", "timeToDetect",
+    "timeToMitigate", "timeToRecover", "effectiveTokensKept", "baseline", "leftovers", "reasons",
+}  # fmt: skip
+
+Make = Callable[[Controlplane], World]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    worlds: list[World] = []
+
+    def build(controlplane: Controlplane) -> World:
+        worlds.append(World(tmp_path, controlplane))
+        worlds[-1].live(20)
+        return worlds[-1]
+
+    yield build
+    for world in worlds:
+        world.database.close()
+
+
+def assert_clean(world: World) -> None:
+    assert world.faults(standing=True) == []
+    with world.database.reading() as tx:
+        assert tx.ledger.list() == []
+    status = [world.driver.status(one.name) for one in world.driver.targets() if one.level == "node"]
+    assert [one.node for one in status if one.faults] == []
+
+
+@pytest.mark.parametrize("name", ["zone-outage", "gray-zone"])
+def test_a_zone_drill_passes_when_the_zone_is_left_in_time(make: Make, name: str) -> None:
+    world = make(failover(after=8))
+    run = world.run_to_end(world.start(name))
+    assert run.result["reasons"] == [run.result["reasons"][0]]
+    assert run.result["verdict"] == "passed", run.result
+    assert run.state is RunState.SUCCEEDED
+    assert set(run.result) == RESULT_KEYS
+    assert run.result["timeToMitigate"] == pytest.approx(8, abs=1.5)
+    assert run.result["timeToRecover"] == pytest.approx(45 + 20 + 20, abs=12)
+    assert 0.85 < run.result["effectiveTokensKept"] < 1.0
+    assert run.result["leftovers"] == []
+    assert (run.result["playbook"], run.result["detectedAt"]) == (None, None)
+    assert (run.ended_at - run.started_at).total_seconds() < 200  # type: ignore[operator]
+    assert_clean(world)
+
+
+def test_a_hang_drill_passes_when_the_engine_is_restarted_in_time(make: Make) -> None:
+    world = make(restart(after=5))
+    run = world.run_to_end(world.start("engine-hang"))
+    assert run.result["verdict"] == "passed", run.result
+    assert_clean(world)
+
+
+def test_a_hang_that_nobody_ends_fails_on_the_clients_wait_for_a_first_token(make: Make) -> None:
+    world = make(nobody)
+    run = world.run_to_end(world.start("engine-hang"))
+    assert run.result["verdict"] == "failed"
+    assert any("first-token" in reason for reason in run.result["reasons"])
+    assert_clean(world)
+
+
+@pytest.mark.parametrize("name", ["zone-outage", "gray-zone"])
+def test_observing_only_fails_on_the_yield_and_ends_the_fault_at_once(make: Make, name: str) -> None:
+    world = make(nobody)
+    run = world.run_to_end(world.start(name))
+    assert run.result["verdict"] == "failed"
+    assert run.result["reasons"][0].startswith("not mitigated")
+    assert run.result["mitigatedAt"] is None
+    assert run.state is RunState.FAILED
+    fault = world.faults()[0]
+    assert fault.cleared_at is not None
+    assert fault.verified_at is not None
+    assert (fault.cleared_at - fault.verified_at).total_seconds() < 40
+    assert_clean(world)
+
+
+def test_a_playbook_that_ran_does_not_make_up_for_clients_that_were_not_served(make: Make) -> None:
+    world = make(nobody)
+    run_id = world.start("zone-outage")
+    told = False
+
+    def boast(world: World) -> None:
+        nonlocal told
+        if world.faults(standing=True) and not told:
+            told = True
+            _add_incident(world, "chat/local/zone-b")
+            _add_playbook_run(world, "zone-failover", "chat/local/zone-b")
+
+    world.controlplane = boast
+    run = world.run_to_end(run_id)
+    assert run.result["verdict"] == "failed"
+    assert run.result["playbook"] == "zone-failover"
+    assert run.result["detectedAt"] is not None
+
+
+def test_late_mitigation_fails(make: Make) -> None:
+    world = make(failover(after=33))
+    run = world.run_to_end(world.start("gray-zone"))
+    assert run.result["verdict"] == "failed"
+    assert_clean(world)
+
+
+def test_a_stop_condition_ends_the_drill_and_takes_everything_back(make: Make) -> None:
+    world = make(nobody)
+    run_id = world.start("zone-outage")
+
+    def collapse(world: World) -> None:
+        if world.faults(standing=True):
+            for node in ("node-a1", "node-a2"):
+                world.driver.unreachable.add(node)
+        else:
+            world.driver.unreachable.clear()
+
+    world.controlplane = collapse
+    run = world.run_to_end(run_id)
+    assert run.result["verdict"] == "aborted"
+    assert "effective share was under 0.4" in run.result["reasons"][0]
+    assert_clean(world)
+
+
+def test_a_drill_waits_for_an_open_incident_and_gives_up_as_aborted(make: Make) -> None:
+    world = make(nobody)
+    _add_incident(world, "chat/local/zone-c")
+    run_id = world.start("zone-outage")
+    run = world.run_to_end(run_id)
+    assert run.result["verdict"] == "aborted"
+    assert "is open" in run.result["reasons"][0]
+    assert world.faults() == []
+    assert world.steps(run_id)["inject-outage"] == "skipped"
+
+
+def test_a_drill_of_another_environment_breaks_nothing(make: Make) -> None:
+    world = make(nobody)
+    drill = shipped_drills()["zone-outage"]
+    spec = drill.spec.model_copy(update={"environment": "production"})
+    run = world.run_to_end(world.start_with(drill.model_copy(update={"spec": spec})))
+    assert run.result["verdict"] == "aborted"
+    assert "environment `production`" in run.result["reasons"][0]
+    assert world.faults() == []
+
+
+def test_a_service_that_is_not_steady_is_not_broken_further(make: Make) -> None:
+    world = make(nobody)
+    world.driver.unreachable.add("node-a1")
+    world.live(20)
+    run = world.run_to_end(world.start("zone-outage"))
+    assert run.result["verdict"] == "inconclusive"
+    assert world.faults() == []
+
+
+def test_a_cancelled_drill_takes_its_fault_back_and_is_aborted(make: Make) -> None:
+    world = make(nobody)
+    run_id = world.start("gray-zone")
+    while not world.faults(standing=True):
+        world.step()
+        world.executor.advance(run_id)
+    with world.database.transaction() as tx:
+        cancel_run(tx, run_id, by="test", reason="enough")
+    run = world.run_to_end(run_id)
+    world.live(5)
+    world.reaper.tick()
+    assert run.state is RunState.CANCELLED
+    assert run.result["verdict"] == "aborted"
+    assert "enough" in run.result["reasons"][0]
+    assert world.faults(standing=True) == []
+
+
+def test_when_the_worker_is_lost_the_reaper_ends_the_fault_and_another_worker_the_drill(make: Make) -> None:
+    world = make(failover())
+    run_id = world.start("gray-zone")
+    while not world.faults(standing=True):
+        world.step()
+        world.executor.advance(run_id)
+    for _ in range(160):
+        world.step()
+        world.reaper.tick()
+    assert world.faults(standing=True) == []
+    world.executor = world.worker("worker-2")
+    run = world.run_to_end(run_id)
+    assert run.result["leftovers"] == []
+    assert_clean(world)
+
+
+def test_a_halt_ends_a_fault_even_without_any_worker(make: Make) -> None:
+    world = make(nobody)
+    run_id = world.start("gray-zone")
+    while not world.faults(standing=True):
+        world.step()
+        world.executor.advance(run_id)
+    with world.database.transaction() as tx:
+        tx.halts.add(Halt(id="halt-1", reason="stop", by="test", created_at=world.clock.now()))
+    for _ in range(10):
+        world.step()
+        world.reaper.tick()
+    assert world.faults(standing=True) == []
+
+
+def test_without_the_truth_nobody_can_tell(make: Make) -> None:
+    world = make(failover())
+    run_id = world.start("gray-zone")
+
+    def fall_silent(world: World) -> None:
+        failover()(world)
+        if world.faults(standing=True):
+            world.deaf = True
+
+    world.controlplane = fall_silent
+    run = world.run_to_end(run_id)
+    assert run.result["verdict"] == "inconclusive"
+    assert_clean(world)
+
+
+def test_the_report_is_stored_rendered_and_saved(make: Make) -> None:
+    world = make(failover())
+    run = world.run_to_end(world.start("zone-outage"))
+    with world.database.reading() as tx:
+        body = tx.snapshots.get(report_name(run.id))
+    stored = StoredReport.model_validate(body)
+    assert stored.report.verdict.value == run.result["verdict"]
+    assert "<polyline" in stored.html
+    assert 'failures="0"' in stored.junit
+    saved = sorted(path.name.removeprefix(run.id) for path in world.ports.reports.iterdir())
+    assert saved == [".html", ".json", ".report.json", ".xml"]
+
+
+def _add_incident(world: World, target: str) -> None:
+    now = world.clock.now()
+    with world.database.transaction() as tx:
+        tx.incidents.add(
+            Incident(
+                id=new_id("inc"), signal=f"slo:chat-success@{target}", service="chat", target=target,
+                state=IncidentState.FIRING, title="success is low", opened_at=now, fired_at=now,
+                changed_at=now,
+            )
+        )  # fmt: skip
+
+
+def _add_playbook_run(world: World, name: str, target: str) -> None:
+    now = world.clock.now() + timedelta(milliseconds=1)
+    with world.database.transaction() as tx:
+        run = Run(
+            id=new_id("run"), kind="playbook", name=name, service="chat", target=target,
+            state=RunState.QUEUED, created_at=now,
+        )  # fmt: skip
+        tx.runs.add(run, {})

@@ -1,0 +1,233 @@
+"""A fleet with clients, on a virtual clock: what a drill breaks, and what its clients then get.
+
+Arrivals come ten a second and go to zones by weight; what becomes of them follows from the
+memory driver's state. The control plane is a function that may look and act once per step.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from chaos.drills.actions import register as register_actions
+from chaos.drills.compile import start_drill
+from chaos.drills.library import shipped_drills
+from chaos.drills.ports import DrillPorts
+from chaos.drills.truth import Request, Truth
+from chaos.drivers.memory import MemoryDriver
+from chaos.faults import register as register_faults
+from chaos.faults.base import FaultRegistry
+from chaos.faults.life import FaultLife
+from chaos.reaper import Reaper
+from controlplane.act.executor import Executor
+from controlplane.kernel.clock import VirtualClock
+from controlplane.kernel.errors import Unavailable
+from controlplane.kernel.registry import Registry
+from controlplane.model.action import ActionRegistry
+from controlplane.model.documents import load_bundle
+from controlplane.model.drill import Drill
+from controlplane.model.records import FaultRecord, Run
+from controlplane.model.service import Objectives
+from controlplane.model.states import is_final
+from controlplane.model.target import Target
+from controlplane.platforms.memory import MemoryPlatform
+from controlplane.platforms.port import Platform
+from controlplane.store.database import Database
+from tests.unit.chaos.drills.rows import RATE, refused, request, slow
+
+NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
+STEP = 0.5
+LAB = Path(__file__).parents[4] / "chaos" / "lab" / "fleet"
+
+Controlplane = Callable[["World"], None]
+
+
+class World:
+    """Implements `chaos.drills.ports.Evidence` for what happens in it."""
+
+    def __init__(self, folder: Path, controlplane: Controlplane) -> None:
+        self.clock = VirtualClock()
+        self.driver = MemoryDriver(self.clock, NODES)
+        self.database = Database(f"sqlite:///{folder}/fleetward.db", self.clock)
+        self.database.migrate()
+        faults: FaultRegistry = FaultRegistry("fault")
+        register_faults(faults)
+        self.ports = DrillPorts(self.driver, self, faults, folder / "reports")
+        self.life = FaultLife(self.database, faults, self.driver)
+        self.reaper = Reaper(self.database, self.life)
+        self.controlplane = controlplane
+        self.shares = dict.fromkeys(NODES, 100)
+        self.written_at: float | None = None
+        self.rows: list[Request] = []
+        self.deaf = False
+        self._due = dict.fromkeys(NODES, 0.0)
+        self.executor = self.worker("worker-1")
+        with self.database.transaction() as tx:
+            for file in ("service.yaml", "policy.yaml"):
+                for loaded in load_bundle([(file, (LAB / file).read_text())]).raise_problems().loaded:
+                    tx.documents.put(loaded.model)
+
+    def worker(self, owner: str) -> Executor:
+        actions: ActionRegistry = Registry("action")
+        register_actions(actions)
+        platform = MemoryPlatform(self.clock)
+        ports = {Database: self.database, DrillPorts: self.ports, Platform: platform}
+        return Executor(self.database, actions, ports, lambda _: None, self.clock, owner, keep_leases=False)
+
+    # ── Evidence ────────────────────────────────────────────────────────────────────────────────
+
+    def truth(self, since: float, objectives: Objectives) -> Truth:
+        if self.deaf:
+            raise Unavailable("the traffic generator did not tell the truth")
+        rows = [row for row in self.rows if row.planned_at >= since]
+        return Truth(rows, now=self.now + 1e9, objectives=objectives).as_of(self.now)
+
+    def planned_tokens(self, start: float, end: float) -> float | None:
+        return sum(row.planned_tokens for row in self.rows if start <= row.planned_at < end)
+
+    def instant(self, query: str) -> float | None:
+        return None
+
+    def weights(self) -> dict[str, int]:
+        return dict(self.shares)
+
+    def weights_changed_at(self) -> float | None:
+        return self.written_at
+
+    # ── the world goes on ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def now(self) -> float:
+        return self.clock.now().timestamp()
+
+    def write_weight(self, zone: str, weight: int) -> None:
+        if self.shares[zone] != weight:
+            self.shares[zone], self.written_at = weight, self.now
+
+    def step(self) -> None:
+        for index in range(round(STEP * RATE)):
+            self._arrive(self.now + index / RATE)
+        self.clock.advance(STEP)
+        self.controlplane(self)
+
+    def live(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP)):
+            self.step()
+
+    def _arrive(self, at: float) -> None:
+        zone = self._next_zone()
+        slot = zone.removeprefix("zone-")
+        seq = len(self.rows)
+        node = f"node-{slot}{seq // 3 % 2 + 1}"
+        replica = f"replica-{slot}{seq // 3 % 2 + 1}-{seq // 6 % 2}"
+        target = Target("chat", "local", zone, node, replica)
+        self.rows.append(self._served(seq, at, target))
+
+    def _served(self, seq: int, at: float, target: Target) -> Request:
+        zone = str(target.zone)
+        try:
+            status = self.driver.status(str(target.node)).replica(target.name)
+        except Unavailable:
+            return refused(request(seq, at, zone, replica=None, replica_uid=None))
+        assert status is not None
+        one = request(seq, at, zone, replica=target.name, replica_uid=status.uid)
+        answer = self.driver.ask([target], tokens=16, timeout=1.1)[0]
+        if status.state != "ready":
+            return refused(one)
+        if answer.ok:
+            return slow(one) if (answer.tpot or 0) > 0.05 else one
+        if self.driver.ask([target], tokens=1, timeout=10.0)[0].ok:
+            return slow(one)
+        lost = {"outcome": "timeout", "ended_at": at + 60, "first_token_at": None, "ttft": None, "tokens": 0}
+        return one.model_copy(update=lost)
+
+    def break_off(self, target: Target) -> None:
+        """End the requests that wait in a replica whose process is replaced."""
+        cut = {"outcome": "error", "ended_at": self.now}
+        self.rows = [
+            row.model_copy(update=cut)
+            if row.replica == target.name and row.outcome == "timeout" and (row.ended_at or 0) > self.now
+            else row
+            for row in self.rows
+        ]
+
+    def _next_zone(self) -> str:
+        """Smooth weighted round robin over the zones."""
+        total = sum(self.shares.values())
+        for zone, weight in self.shares.items():
+            self._due[zone] += weight / total
+        chosen = max((zone for zone in NODES if self.shares[zone]), key=lambda zone: self._due[zone])
+        self._due[chosen] -= 1
+        return chosen
+
+    # ── drills ──────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, name: str) -> str:
+        with self.database.transaction() as tx:
+            return start_drill(tx, shipped_drills()[name], self.ports, started_by="test").id
+
+    def start_with(self, drill: Drill) -> str:
+        with self.database.transaction() as tx:
+            return start_drill(tx, drill, self.ports, started_by="test").id
+
+    def run_to_end(self, run_id: str, *, limit: float = 400.0) -> Run:
+        """Let the world and the worker go on until the run has ended."""
+        end = self.clock.now() + timedelta(seconds=limit)
+        while self.clock.now() < end:
+            self.step()
+            self.executor.advance(run_id)
+            run = self.run(run_id)
+            if is_final(run.state):
+                return run
+        raise AssertionError(f"{run_id} did not end: {self.run(run_id)}")
+
+    def run(self, run_id: str) -> Run:
+        with self.database.reading() as tx:
+            return tx.runs.get(run_id)
+
+    def faults(self, *, standing: bool | None = None) -> list[FaultRecord]:
+        with self.database.reading() as tx:
+            return tx.faults.list(open=standing)
+
+    def steps(self, run_id: str) -> dict[str, str]:
+        with self.database.reading() as tx:
+            return {step.id: step.state.value for step in tx.steps.list(run_id)}
+
+
+def nobody(world: World) -> None:
+    """A control plane that only watches."""
+
+
+def failover(after: float = 8.0, healthy_for: float = 20.0) -> Controlplane:
+    """A control plane that leaves a faulty zone-b ``after`` seconds, and comes back in stages."""
+    seen: dict[str, float] = {}
+
+    def act(world: World) -> None:
+        standing = [one for one in world.faults(standing=True) if one.verified_at is not None]
+        if standing:
+            seen.setdefault("since", world.now)
+            seen.pop("well", None)
+            if world.now - seen["since"] >= after:
+                world.write_weight("zone-b", 0)
+        elif "since" in seen:
+            well = world.now - seen.setdefault("well", world.now) - healthy_for
+            stages = [(5, 0.0), (25, 10.0), (100, 20.0)]
+            reached = [weight for weight, at in stages if well >= at]
+            if reached:
+                world.write_weight("zone-b", reached[-1])
+
+    return act
+
+
+def restart(after: float = 5.0) -> Controlplane:
+    """A control plane that restarts the hung engine ``after`` seconds."""
+    seen: dict[str, float] = {}
+
+    def act(world: World) -> None:
+        for one in world.faults(standing=True):
+            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after and not seen:
+                target = Target.parse(one.targets[0])
+                seen["at"] = world.now
+                world.break_off(target)
+                world.driver.restart(target)
+
+    return act
