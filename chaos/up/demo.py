@@ -19,7 +19,7 @@ from rich.table import Table
 
 from chaos.drills.compile import start_drill
 from chaos.drills.library import find_drill
-from chaos.drills.ports import DrillPorts, lab_ports
+from chaos.drills.ports import lab_drill_ports
 from chaos.up.fleet import EmbeddedFleet
 from chaos.up.narrator import Narrator
 from controlplane.kernel.errors import Unavailable
@@ -51,8 +51,7 @@ def run_demo(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say, *
 def run_drill(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say) -> DrillReport:
     """Start a drill, tell what happens until it has ended, and return its report."""
     database = fleet.database
-    ports = lab_ports(fleet.state_dir)[DrillPorts]
-    assert isinstance(ports, DrillPorts)  # noqa: S101 - what `lab_ports` promises under this key
+    ports = lab_drill_ports(fleet.state_dir)
     with database.transaction() as tx:
         drill = find_drill(tx, name)
         run = start_drill(tx, drill, ports, started_by="demo")

@@ -11,11 +11,12 @@ import fcntl
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import httpx
 
@@ -24,7 +25,7 @@ from chaos.lab.processes import ProcessTable
 from chaos.lab.supervisor import Lab
 from chaos.up.stack import COMMAND, Stack, end_leftovers
 from controlplane.kernel.clock import Clock, SystemClock
-from controlplane.kernel.errors import Conflict, FleetwardError, InvalidInput, Unavailable
+from controlplane.kernel.errors import Conflict, FleetwardError, Unavailable
 from controlplane.model.base import Mode
 from controlplane.model.signals import SIGNALS
 from controlplane.store.database import Database
@@ -77,7 +78,7 @@ class EmbeddedFleet:
 
     def sign_in_address(self) -> str:
         """Return the console's address with a single-use token in its fragment."""
-        return str(self._command("login", "-o", "json")["address"])
+        return str(self._command("login")["address"])
 
     @contextmanager
     def _owned(self) -> Iterator[None]:
@@ -97,17 +98,15 @@ class EmbeddedFleet:
         for name in end_leftovers(self.table):
             progress(f"ended {name}, left by an earlier start")
         self.stack.start_carrier()
-        applying = self._begin_apply()
-        try:
+        with ThreadPoolExecutor(1, "database") as beside:
+            prepared = beside.submit(self._prepare_database)
             if self.lab.adopt():
                 progress("adopted the lab that an earlier start left running")
             else:
                 self.lab.start(progress)
-        finally:
-            _, errors = applying.communicate()
-        if applying.returncode:
-            msg = f"the documents could not be applied:\n{errors.strip()}"
-            raise InvalidInput(msg)
+            token = prepared.result()
+        if token is not None:
+            progress(f"admin token (shown once, keep it): {token}")
         self.stack.start_api()
         self.stack.start_loop()
         self._wait_ready(progress)
@@ -120,11 +119,15 @@ class EmbeddedFleet:
             progress(f"had to kill: {', '.join(killed)}")
         self.database.close()
 
-    def _begin_apply(self) -> subprocess.Popen[str]:
-        argv = [*COMMAND, "apply", "--state-dir", str(self.state_dir)]
-        argv += ["--mode", self.options.mode] if self.options.mode else []
-        argv += [str(path) for path in self.options.documents]
-        return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    def _prepare_database(self) -> str | None:
+        """Apply the documents; return the admin token if this is the first start.
+
+        It is made here rather than by the API, whose words go into a log file.
+        """
+        mode = ["--mode", self.options.mode] if self.options.mode else []
+        self._command("apply", *mode, *(str(path) for path in self.options.documents))
+        token: str | None = self._command("admin-token")["token"]
+        return token
 
     def _wait_ready(self, progress: Progress) -> None:
         deadline = self.clock.monotonic() + READY_SECONDS
@@ -153,15 +156,14 @@ class EmbeddedFleet:
             return False
         return measured_at is not None and self.clock.now() - measured_at < FRESH
 
-    def _command(self, *argv: str) -> dict[str, object]:
-        done = subprocess.run(
-            [*COMMAND, *argv, "--state-dir", str(self.state_dir)], capture_output=True, text=True, check=False
-        )
+    def _command(self, *argv: str) -> Any:
+        """Run one of the control plane's commands and return the JSON that it prints."""
+        line = [*COMMAND, *argv, "--state-dir", str(self.state_dir), "-o", "json"]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
         if done.returncode:
             msg = f"`fleetward {argv[0]}` failed: {done.stderr.strip()}"
             raise Unavailable(msg)
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
+        return json.loads(done.stdout)
 
 
 def shipped_documents(extra: Sequence[Path] = ()) -> tuple[Path, ...]:

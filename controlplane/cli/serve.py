@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command("controller")(controller)
     app.command("worker")(worker)
     app.command("login")(login)
+    app.command("admin-token")(admin_token)
 
 
 def api(
@@ -71,6 +72,21 @@ def login(state_dir: StateDir = None, output: FormatOption = Format.TABLE) -> No
         emit_json({"address": address})
     else:
         out.print(address, markup=False, soft_wrap=True)
+
+
+def admin_token(state_dir: StateDir = None, output: FormatOption = Format.TABLE) -> None:
+    """Make the admin token if there is none yet, and print it: the one time it can be seen."""
+    from controlplane.cli.console import first_admin_token
+
+    token = first_admin_token(load_settings(state_dir))
+    if output is Format.JSON:
+        emit_json({"token": token})
+    else:
+        out.print(
+            token or "There is an admin token already; it cannot be shown again.",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def stop_event() -> threading.Event:
