@@ -43,23 +43,34 @@ def canary_of(target: Target, context: ActionContext) -> Evidence:
 def clients_of(target: Target, context: ActionContext, *, since: datetime) -> Evidence:
     """Tell whether an SLO is broken for ``target`` or its whole service, on samples not older than ``since``.
 
-    Not broken is good: a trickle of requests is too little for a verdict of its own, and the
-    canary speaks beside it. With a source of observation that is not fresh, nothing is known.
+    One SLO that is kept and none that is broken is good. Where there are too few requests for any
+    verdict, the canary alone must do, and nothing broken is good too; but not while a source of
+    observation is not fresh: then silence may be blindness, and nothing is known.
     """
     snapshot, reason = _fresh(context)
     if snapshot is None:
         return Evidence(None, reason)
     if snapshot.evaluated_at < since:
         return Evidence(None, "nothing has been measured since")
-    missing = sorted(name for name, health in snapshot.sources.items() if health != "fresh")
-    if missing:
-        return Evidence(None, f"no fresh measurements from {', '.join(missing)}")
+    judged = {
+        text: state
+        for text, state in sorted(snapshot.signals.items())
+        if state.since >= since and _concerns(Signal.parse(text), target)
+    }
     broken = [
         f"{text} is {state.value} against {state.objective}"
-        for text, state in sorted(snapshot.signals.items())
-        if _concerns(Signal.parse(text), target) and _is_broken(state, since)
+        for text, state in judged.items()
+        if _is(state, False)
     ]
-    return Evidence(False, "; ".join(broken)) if broken else Evidence(True, "no SLO is broken")
+    if broken:
+        return Evidence(False, "; ".join(broken))
+    kept = sum(_is(state, True) for state in judged.values())
+    if kept:
+        return Evidence(True, f"no SLO is broken, {kept} kept")
+    missing = sorted(name for name, health in snapshot.sources.items() if health != "fresh")
+    if missing:
+        return Evidence(None, f"no SLO can be judged without fresh measurements from {', '.join(missing)}")
+    return Evidence(True, "no SLO is broken, with too few requests to judge one")
 
 
 def _fresh(context: ActionContext) -> tuple[SignalsSnapshot | None, str]:
@@ -78,5 +89,5 @@ def _concerns(signal: Signal, target: Target) -> bool:
     )
 
 
-def _is_broken(state: SignalState, since: datetime) -> bool:
-    return state.since >= since and (state.good is False or state.clients_good is False)
+def _is(state: SignalState, good: bool) -> bool:  # noqa: FBT001 - the verdict itself
+    return state.good is good or state.clients_good is good

@@ -126,16 +126,31 @@ class TestProof:
         """The signals of the fixture are always bad for zone-b, and for a threshold of zone-a."""
         assert isinstance(restore().run(), Done)
 
-    def test_a_stage_is_not_passed_on_silence(self) -> None:
+    def test_a_stage_is_not_passed_blindly(self) -> None:
         step = restore()
         advance_to(step, 25)
-        step.signals.sources = {"prometheus": "lost"}
+        step.signals.slo = step.signals.clients = None
+        step.signals.sources = {"engine": "lost", "gateway": "fresh"}
 
-        with pytest.raises(AssertionError, match="waiting at 25: no fresh measurements from prometheus"):
+        with pytest.raises(
+            AssertionError, match=r"waiting at 25: no SLO can be judged without .* from engine"
+        ):
             step.run(limit=120)
         assert step.weight() == 25
 
-        step.signals.sources = {"prometheus": "fresh"}
+        step.signals.sources = {"engine": "fresh", "gateway": "fresh"}
+        assert isinstance(step.run(), Done)
+
+    def test_a_source_that_no_verdict_needs_does_not_hold_it_up(self) -> None:
+        step = restore()
+        step.signals.sources = {"gpu": "lost"}
+
+        assert isinstance(step.run(), Done)
+
+    def test_too_few_requests_for_a_verdict_leave_the_word_to_the_canary(self) -> None:
+        step = restore()
+        step.signals.slo = step.signals.clients = None
+
         assert isinstance(step.run(), Done)
 
     def test_once_it_has_turned_back_a_better_look_does_not_change_its_mind(self) -> None:
