@@ -51,11 +51,17 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One playbook about to answer one incident. ``runs``: active ones and recent ones of the service."""
+    """One playbook about to answer one incident.
+
+    ``parent``: the active incident that this one folds into. ``runs``: active and recent ones
+    of the service.
+    """
 
     playbook: Playbook
+    trigger: str
     incident: Incident
     view: View
+    parent: Incident | None = None
     halts: Sequence[Halt] = ()
     runs: Sequence[Run] = ()
     ledger: Sequence[OutOfService] = ()
@@ -141,6 +147,14 @@ def storm(case: Case) -> GuardVerdict:
     return _say("storm", ALLOW, f"{len(set(view.bad_zones))} of {len(zones)} zones are bad", **values)
 
 
+def folding(case: Case) -> GuardVerdict:
+    """Wait while the target's trouble is part of a wider one: what is done for that comes first."""
+    if case.parent is None:
+        return _say("folding", ALLOW, "it stands alone")
+    values = {"parent": case.parent.id, "target": case.parent.target}
+    return _say("folding", WAIT, f"part of {case.parent.id}, {case.parent.title}", **values)
+
+
 def throttle(case: Case) -> GuardVerdict:
     """Refuse a second run of a group within the playbook's time."""
     limit = case.playbook.spec.throttle
@@ -193,7 +207,7 @@ def blast_radius(case: Case) -> GuardVerdict:
     )
 
 
-GUARDS: tuple[Guard, ...] = (halt, mode, sources, storm, throttle, concurrency, blast_radius)
+GUARDS: tuple[Guard, ...] = (halt, mode, sources, storm, folding, throttle, concurrency, blast_radius)
 """In the order in which they are shown."""
 
 

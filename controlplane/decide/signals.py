@@ -17,7 +17,7 @@ from controlplane.kernel.clock import from_unix
 from controlplane.model.signals import SignalState
 from controlplane.model.slo import Slo
 from controlplane.model.target import Signal, Target
-from controlplane.observe.library import CANARY, CLUSTER, ENGINE, GATEWAY
+from controlplane.observe.library import CANARY, ENGINE, GATEWAY, INDICATORS, STATES
 from controlplane.observe.measures import Ask, Counts, Measures
 
 FAST = "fast"
@@ -28,8 +28,6 @@ USUAL_WINDOW = 30.0
 
 LEAST_SEEN = 0.5
 """Share of its window that must have been observed before there is a verdict."""
-
-_BY_STATE = {"availability": (ENGINE, CLUSTER), "stalled": (ENGINE, CANARY), "canary": (CANARY,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +61,25 @@ class Sight:
     replicas: Sequence[Target] = ()
 
     def is_blind(self, indicator: str, target: Target) -> bool:
-        if indicator in _BY_STATE:
-            return not any(source in self.fresh for source in self._rests_on(indicator))
-        if indicator == "success" and target.level in {"service", "zone"}:
-            return GATEWAY not in self.fresh
-        return ENGINE not in self.fresh
+        sources = INDICATORS[indicator].sources
+        if indicator == "success":
+            sources = (GATEWAY,) if target.level in {"service", "zone"} else (ENGINE,)
+        elif indicator == "stalled":
+            sources = (ENGINE,)
+        return not any(source in self.fresh for source in sources)
 
     def accusers(self, indicator: str, target: Target) -> frozenset[str]:
         """Return the sources that call at least half of the target's replicas bad at this tick."""
-        if indicator not in _BY_STATE:
+        if indicator not in STATES:
             gate = indicator == "success" and target.level in {"service", "zone"}
             return frozenset({GATEWAY if gate else ENGINE})
         inside = [replica for replica in self.replicas if target.contains(replica)]
         found = self.evidence.get(indicator, {})
         return frozenset(
             source
-            for source in _BY_STATE[indicator]
+            for source in INDICATORS[indicator].sources
             if inside and 2 * sum(source in found.get(replica, ()) for replica in inside) >= len(inside)
         )
-
-    @staticmethod
-    def _rests_on(indicator: str) -> tuple[str, ...]:
-        return (ENGINE,) if indicator == "stalled" else _BY_STATE[indicator]
 
 
 def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, sight: Sight) -> list[Verdict]:

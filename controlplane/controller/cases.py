@@ -1,0 +1,221 @@
+"""From open incidents to runs: candidates, guards, decisions, each in one transaction.
+
+Every decision is recorded, also those not to act. A run is started in the transaction
+that records why, and never twice for the same turn of an incident. It judges nothing
+itself: `controlplane.decide` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import structlog
+
+from controlplane.act.start import StartRequest, start_run
+from controlplane.controller.inputs import Documents
+from controlplane.decide import folding, guards, incidents, triggers
+from controlplane.kernel.errors import FleetwardError
+from controlplane.kernel.ids import new_id
+from controlplane.kernel.registry import Registry
+from controlplane.kernel.templating import evaluate
+from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
+from controlplane.model.playbook import Playbook
+from controlplane.model.records import Decision, GuardVerdict, Incident, OutOfService, Run, Verdict
+from controlplane.model.service import Service
+from controlplane.model.states import IncidentState
+from controlplane.model.target import Signal, Target
+from controlplane.store.runs import RunQuery
+from controlplane.store.transaction import Transaction
+
+log = structlog.get_logger(__name__)
+
+RESOLVED = timedelta(seconds=60)
+"""How long a resolved incident can still be answered: longer than a take-over lasts."""
+
+HISTORY = timedelta(days=7)
+"""How far back runs are looked at: the longest throttle that holds."""
+
+Outcome = Literal["run", "queued", "refused", "observed", "notMatched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all cases of one tick share. ``wake`` sends a run's id to the workers."""
+
+    service: Service
+    documents: Documents
+    view: guards.View
+    facts: triggers.Facts
+    matchers: Registry[triggers.Matcher]
+    actions: ActionRegistry
+    wake: Callable[[str], None]
+    now: datetime
+    tick: float
+
+    def decide(self, tx: Transaction) -> list[Run]:
+        """Settle everything that is called for and not answered yet, oldest incident first."""
+        found = tx.incidents.list(open=True, service=self.service.name)
+        over = tx.incidents.list(open=False, service=self.service.name, limit=100)
+        found += [each for each in over if each.resolved_at and each.resolved_at > self.now - RESOLVED]
+        runs = tx.runs.list(RunQuery(service=self.service.name, ended_after=self.now - HISTORY), limit=1000)
+        halts, ledger = tx.halts.in_force(self.now), tx.ledger.list()
+        started: list[Run] = []
+        playbooks = list(self.documents.playbooks.values())
+        for each in triggers.candidates(playbooks, found, self.facts, self.matchers):
+            answers = [
+                run for run in runs if (run.name, run.incident) == (each.playbook.name, each.incident.id)
+            ]
+            parent = folding.parent_of(each.incident, found)
+            alone = parent is None and self._may_stand_alone(each.incident)
+            if triggers.is_answered(each, answers) or not (alone or parent):
+                continue
+            case = guards.Case(
+                each.playbook,
+                each.name,
+                each.incident,
+                self.view,
+                parent=parent,
+                halts=halts,
+                runs=runs,
+                ledger=ledger,
+                touches=self._touches(each),
+            )
+            run = self._settle(tx, case)
+            if run is not None:
+                started.append(run)
+                runs.insert(0, run)
+                ledger += [_foreseen(touch, run, self.now) for touch in case.touches if not touch.returns]
+        return started
+
+    def _settle(self, tx: Transaction, case: guards.Case) -> Run | None:
+        """Judge a case, record the decision, and start the run if nothing stands against it."""
+        verdicts: tuple[GuardVerdict, ...] = ()
+        try:
+            request = self._request(case)
+            verdicts = guards.judge(replace(case, group=request.group))
+            limits = _limits(verdicts)
+            if not self._matches(case.playbook, request, limits):
+                reason = f"`{case.playbook.spec.when}` is false"
+                self._record(tx, case, "notMatched", verdicts, reason=reason)
+                return None
+            outcome = _outcome(verdicts)
+            if outcome != "run":
+                self._record(tx, case, outcome, verdicts)
+                return None
+            scope = {**request.scope, "limits": limits}
+            run = start_run(tx, replace(request, scope=scope), self.wake)
+        except FleetwardError as error:
+            self._record(tx, case, "refused", (*verdicts, _broken(str(error))))
+            return None
+        self._record(tx, case, "run", verdicts, run=run.id)
+        log.info("run started", run=run.id, playbook=run.name, target=run.target, incident=run.incident)
+        return run
+
+    def _may_stand_alone(self, incident: Incident) -> bool:
+        """Let a node's or replica's incident wait for its siblings before anything is done for it alone."""
+        narrow = Target.parse(incident.target).level in {"node", "replica", "gpu"}
+        return not narrow or incidents.is_old_enough(incident, self.now, self.tick)
+
+    def _request(self, case: guards.Case) -> StartRequest:
+        signal = Signal.parse(case.incident.signal)
+        slo = signal.name if signal.kind == "slo" else None
+        return StartRequest.of_playbook(
+            case.playbook,
+            self.service,
+            self.documents.pins(case.playbook.name, self.service.name, slo),
+            incident=case.incident,
+            trigger=case.trigger,
+            reason=f"{case.incident.title}: {case.incident.detail}"[:500],
+        )
+
+    def _matches(self, playbook: Playbook, request: StartRequest, limits: dict[str, Any]) -> bool:
+        if playbook.spec.when is None:
+            return True
+        names = {
+            "incident": request.scope["incident"],
+            "service": self.service,
+            "inputs": request.inputs,
+            "limits": limits,
+            "now": self.now,
+        }
+        return bool(evaluate(playbook.spec.when, names))
+
+    def _touches(self, candidate: triggers.Candidate) -> list[Touch]:
+        """Presume what the playbook takes out: its target, if any of its actions takes anything.
+
+        While the incident is firing; a playbook that answers a later state gives back. The
+        steps are judged again, by what they really touch.
+        """
+        used = {step.uses for step in candidate.playbook.spec.steps}
+        takes = any(
+            type(self.actions.get(name)).touches is not Action.touches
+            for name in used
+            if name in self.actions
+        )
+        target = Target.parse(candidate.incident.target)
+        dimension = Dimension.TRAFFIC if target.level in {"service", "zone"} else Dimension.CAPACITY
+        returns = candidate.incident.state is not IncidentState.FIRING
+        return [Touch(target, dimension, returns=returns)] if takes else []
+
+    def _record(
+        self,
+        tx: Transaction,
+        case: guards.Case,
+        outcome: Outcome,
+        verdicts: tuple[GuardVerdict, ...],
+        *,
+        run: str | None = None,
+        reason: str = "",
+    ) -> None:
+        incident = case.incident
+        values: dict[str, Any] = {
+            "value": incident.value,
+            "objective": incident.objective,
+            "tier": incident.tier,
+        }
+        values |= {"state": incident.state.value, "sources": dict(self.view.sources)}
+        tx.decisions.record(
+            Decision(
+                id=new_id("dec"),
+                at=self.now,
+                last_at=self.now,
+                playbook=case.playbook.name,
+                trigger=case.trigger,
+                signal=incident.signal,
+                incident=incident.id,
+                target=incident.target,
+                outcome=outcome,
+                run=run,
+                guards=verdicts,
+                values=values | ({"reason": reason} if reason else {}),
+            )
+        )
+
+
+def _outcome(verdicts: Sequence[GuardVerdict]) -> Outcome:
+    against = [verdict for verdict in verdicts if verdict.verdict is not Verdict.ALLOW]
+    if not against:
+        return "run"
+    if all(verdict.guard == "mode" for verdict in against):
+        return "observed"
+    return "refused" if any(verdict.verdict is Verdict.REFUSE for verdict in against) else "queued"
+
+
+def _limits(verdicts: Sequence[GuardVerdict]) -> dict[str, Any]:
+    """What expressions know as ``limits``: how much would be out, and how much would stay healthy."""
+    values = next((verdict.values for verdict in verdicts if verdict.guard == "blastRadius"), {})
+    share = values.get("healthyShareAfter")
+    found = {name: values.get(name) for name in ("zonesAfter", "zones", "replicas")}
+    return found | {"healthyAfter": share, "healthyReplicasAfter": values.get("healthyAfter")}
+
+
+def _foreseen(touch: Touch, run: Run, now: datetime) -> OutOfService:
+    """What a run that has just been started is about to claim, for those judged after it."""
+    return OutOfService(target=str(touch.target), dimension=touch.dimension, holder=run.id, since=now)
+
+
+def _broken(message: str) -> GuardVerdict:
+    return GuardVerdict(guard="request", verdict=Verdict.REFUSE, message=message)

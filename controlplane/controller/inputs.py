@@ -1,0 +1,102 @@
+"""What a tick starts from: the documents in force, and the fleet as the platform shows it.
+
+Documents are read again only when one of them changed. A platform that does not answer
+leaves the last picture, marked as no longer fresh; it is never made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from controlplane.kernel.errors import FleetwardError
+from controlplane.model.overview import SourceState
+from controlplane.model.playbook import Playbook
+from controlplane.model.policy import Policy, PolicySpec
+from controlplane.model.service import Service
+from controlplane.model.slo import Slo
+from controlplane.model.topology import Topology, Weights
+from controlplane.platforms.port import Platform
+from controlplane.store.transaction import Transaction
+
+PLATFORM = "platform"
+LOST_AFTER = 30.0
+"""Seconds after which a source that does not answer is lost, not merely stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents in force, and the hash of each revision by kind and name."""
+
+    services: Mapping[str, Service] = field(default_factory=dict)
+    slos: Mapping[str, Slo] = field(default_factory=dict)
+    playbooks: Mapping[str, Playbook] = field(default_factory=dict)
+    policy: PolicySpec = field(default_factory=PolicySpec)
+    hashes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def slos_of(self, service: str) -> list[Slo]:
+        return [slo for slo in self.slos.values() if slo.spec.service == service]
+
+    def pins(self, playbook: str, service: str, slo: str | None) -> dict[str, str]:
+        """Return the revisions that a run of ``playbook`` executes."""
+        found = {"Playbook": ("Playbook", playbook), "Service": ("Service", service)}
+        if slo is not None:
+            found[f"SLO/{slo}"] = ("SLO", slo)
+        pins = {name: self.hashes[key] for name, key in found.items() if key in self.hashes}
+        pins.update((kind, sha256) for (kind, _), sha256 in self.hashes.items() if kind == Policy.KIND)
+        return pins
+
+
+class DocumentCache:
+    """Reads the documents in force when their pointers changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+        self._documents = Documents()
+
+    def read(self, tx: Transaction) -> Documents:
+        """Return the documents in force now."""
+        hashes = tx.documents.pointers()
+        if hashes != self._known:
+            self._documents = self._load(tx, hashes)
+            self._known = hashes
+        return self._documents
+
+    @staticmethod
+    def _load(tx: Transaction, hashes: Mapping[tuple[str, str], str]) -> Documents:
+        models = [tx.documents.load(sha256) for sha256 in hashes.values()]
+        policies = [model.spec for model in models if isinstance(model, Policy)]
+        return Documents(
+            services={model.name: model for model in models if isinstance(model, Service)},
+            slos={model.name: model for model in models if isinstance(model, Slo)},
+            playbooks={model.name: model for model in models if isinstance(model, Playbook)},
+            policy=policies[0] if policies else PolicySpec(),
+            hashes=dict(hashes),
+        )
+
+
+@dataclass(slots=True)
+class Fleet:
+    """One service's fleet as last seen. ``read_at``: when the platform was asked for it."""
+
+    topology: Topology | None = None
+    weights: Weights | None = None
+    read_at: datetime | None = None
+    error: str = "not asked yet"
+
+    def look(self, platform: Platform, service: str, now: datetime) -> None:
+        """Ask the platform; keep the last picture when it does not answer."""
+        try:
+            weights, topology = platform.weights(service), platform.topology(service)
+        except FleetwardError as error:
+            self.error = str(error)
+            return
+        self.weights, self.topology, self.read_at, self.error = weights, topology, now, ""
+
+    def source(self, now: datetime) -> SourceState:
+        """Return the platform as a source of observation."""
+        age = (now - self.read_at).total_seconds() if self.read_at else None
+        state = "fresh" if not self.error else "stale" if age is not None and age <= LOST_AFTER else "lost"
+        fields = {"name": PLATFORM, "state": state, "last_at": self.read_at, "detail": self.error or None}
+        return SourceState.model_validate(fields)

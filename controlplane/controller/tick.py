@@ -1,0 +1,260 @@
+"""One look at one service: fleet, metrics, verdicts, incidents, runs, and the pictures left behind.
+
+Each stage's results are committed before the next begins, under the leader's fence. What a
+tick could not see it leaves unknown. It does not wait for anything that it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+import structlog
+
+from controlplane.controller.cases import RESOLVED, Desk
+from controlplane.controller.inputs import Documents, Fleet
+from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
+from controlplane.decide import guards, incidents, picture, service_state, signals, triggers
+from controlplane.decide.folding import fold
+from controlplane.kernel.registry import Registry
+from controlplane.model.action import ActionRegistry
+from controlplane.model.base import Model
+from controlplane.model.overview import OVERVIEW, HistoryPoint, Overview, SourceState
+from controlplane.model.records import Incident
+from controlplane.model.service import Service
+from controlplane.model.signals import SIGNALS, CanaryState, SignalsSnapshot
+from controlplane.model.states import IncidentState
+from controlplane.model.target import Signal, Target
+from controlplane.model.topology import Topology
+from controlplane.observe.library import CANARY
+from controlplane.observe.observer import Observation, Observer
+from controlplane.observe.probes import ProbeBook
+from controlplane.platforms.port import Platform
+from controlplane.store.database import Database
+from controlplane.store.transaction import Transaction
+
+log = structlog.get_logger(__name__)
+
+WARM_TICKS = 2
+"""Ticks a new leader must have seen before anything is started."""
+
+
+_BAD_STATES = {IncidentState.PENDING, IncidentState.FIRING, IncidentState.MITIGATED}
+
+
+class Asks(Protocol):
+    """What the tick needs of a canary prober."""
+
+    book: ProbeBook
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def aim(self, replicas: dict[Target, str]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all services' ticks use. ``fenced`` opens a transaction under the leader's fence."""
+
+    database: Database
+    fenced: Callable[[Transaction], None]
+    platform: Platform
+    actions: ActionRegistry
+    matchers: Registry[triggers.Matcher]
+    wake: Callable[[str], None]
+    tick: float
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self.database.transaction() as tx:
+            self.fenced(tx)
+            yield tx
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What one tick concluded, before anything is written."""
+
+    observation: Observation
+    verdicts: Sequence[signals.Verdict]
+    accused: dict[Target, frozenset[str]]
+    canaries: dict[str, CanaryState]
+    traffic: dict[Target, bool | None]
+    sources: Sequence[SourceState]
+
+
+@dataclass(slots=True)
+class ServiceTick:
+    """Everything that is kept between two looks at one service, by one leader."""
+
+    shared: Shared
+    service: Service
+    observer: Observer
+    prober: Asks
+    ticks: int = 0
+    fleet: Fleet = field(default_factory=Fleet)
+    memories: dict[Signal, incidents.Memory] = field(default_factory=dict)
+    history: list[HistoryPoint] = field(default_factory=list)
+    calm_ticks: int = 0
+    """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
+
+    def start(self) -> None:
+        """Start the canaries, and take over the history that was left behind."""
+        with self.shared.database.reading() as tx:
+            body = tx.snapshots.get(OVERVIEW, service=self.service.name)
+        if body is not None:
+            self.history = list(Overview.model_validate(body).history)
+        self.prober.start()
+
+    def stop(self) -> None:
+        self.prober.stop()
+
+    def look(self, documents: Documents, now: datetime) -> None:
+        """Do one tick. Without any picture of the fleet there is nothing to look at."""
+        self.fleet.look(self.shared.platform, self.service.name, now)
+        topology = self.fleet.topology
+        if topology is None:
+            log.warning("no picture of the fleet", service=self.service.name, error=self.fleet.error)
+            return
+        self.prober.aim({target: view.address for target, view in topology.replicas()})
+        if self.ticks == 0:
+            self.observer.rebuild(now, topology, self.fleet.weights)
+        concluded = self._conclude(documents, topology, now)
+        self.ticks += 1
+        with self.shared.transaction() as tx:
+            reconcile(tx, self.service, self.fleet)
+            held = held_targets(tx, self.service.name)
+            keeper = IncidentKeeper(self.service.name, self.memories, self.shared.wake)
+            found = keeper.keep(tx, concluded.verdicts, self._around(concluded, held.keys(), now), now)
+        self._act(documents, concluded, found, now)
+        self._leave(concluded, now)
+
+    def _conclude(self, documents: Documents, topology: Topology, now: datetime) -> Conclusion:
+        observation = self.observer.observe(now, topology, self.fleet.weights)
+        targets = topology.targets()
+        replicas = [target for target, _ in topology.replicas()]
+        needed = [state for state in observation.sources if state.name in self.observer.needed]
+        fresh = {state.name for state in observation.sources if state.state == "fresh"} | {CANARY}
+        sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
+        found = signals.judge(documents.slos_of(self.service.name), targets, self.observer.measures, sight)
+        playbooks = list(documents.playbooks.values())
+        found += triggers.thresholds(playbooks, targets, self.observer.measures, sight)
+        with self.shared.database.reading() as tx:
+            open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
+        verdicts = fold(found, targets, open_signals)
+        accused = signals.witnesses(verdicts, self.prober.book.failing(replicas, now.timestamp()))
+        return Conclusion(
+            observation,
+            verdicts,
+            accused,
+            self.prober.book.states(replicas, now),
+            service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights),
+            (*needed, self.fleet.source(now)),
+        )
+
+    def _around(
+        self, concluded: Conclusion, held: AbstractSet[Target], now: datetime
+    ) -> Callable[[signals.Verdict], incidents.Circumstances]:
+        def around(verdict: signals.Verdict) -> incidents.Circumstances:
+            target = verdict.signal.target
+            return incidents.Circumstances(
+                now,
+                confirmed=signals.is_confirmed(verdict, concluded.accused),
+                takes_traffic=concluded.traffic.get(target),
+                out_of_service=any(claim.contains(target) for claim in held),
+                canary=concluded.canaries.get(str(target)),
+            )
+
+        return around
+
+    def _act(
+        self, documents: Documents, concluded: Conclusion, found: Sequence[Incident], now: datetime
+    ) -> None:
+        tiers = {str(verdict.signal): verdict.tiers for verdict in concluded.verdicts if verdict.bad}
+        desk = Desk(
+            self.service,
+            documents,
+            self._view(documents, concluded, found, now),
+            triggers.Facts(tiers, concluded.canaries),
+            self.shared.matchers,
+            self.shared.actions,
+            self.shared.wake,
+            now,
+            self.shared.tick,
+        )
+        self.calm_ticks = 0 if found else self.calm_ticks + 1
+        if self.calm_ticks * self.shared.tick <= RESOLVED.total_seconds():
+            with self.shared.transaction() as tx:
+                desk.decide(tx)
+
+    def _view(
+        self, documents: Documents, concluded: Conclusion, found: Sequence[Incident], now: datetime
+    ) -> guards.View:
+        assert self.fleet.topology is not None  # noqa: S101 - `look` returns without one
+        zones = {
+            str(verdict.signal.target.zone)
+            for verdict in concluded.verdicts
+            if verdict.bad and verdict.signal.target.level == "zone"
+        }
+        for each in found:
+            target = Target.parse(each.target)
+            canary = concluded.canaries.get(each.target)
+            evacuated = each.state is IncidentState.MITIGATED and canary is not None and canary.good is True
+            if target.level == "zone" and each.state in _BAD_STATES and not evacuated:
+                zones.add(str(target.zone))
+        states = concluded.observation.states.values()
+        unhealthy = {target for by_target in states for target, good in by_target.items() if not good}
+        slos = documents.slos_of(self.service.name)
+        window = max((signals.verdict_window(slo) for slo in slos if slo.spec.fast), default=0.0)
+        covered = self.observer.measures.store.covered(window) >= 0.9 * window
+        return guards.View(
+            now=now,
+            service=self.service,
+            policy=documents.policy,
+            topology=self.fleet.topology,
+            sources={state.name: state.state for state in concluded.sources},
+            bad_zones=sorted(zones),
+            unhealthy=len(unhealthy),
+            replicas=len(self.fleet.topology.replicas()),
+            warm=self.ticks >= WARM_TICKS and covered,
+            ticks=self.ticks,
+        )
+
+    def _leave(self, concluded: Conclusion, now: datetime) -> None:
+        """Leave the pictures of this tick behind."""
+        assert self.fleet.topology is not None  # noqa: S101 - `look` returns without one
+        at = concluded.observation.evaluated_at
+        snapshot = SignalsSnapshot.model_construct(
+            at=now,
+            evaluated_at=at,
+            sources={state.name: state.state for state in concluded.sources},
+            signals={str(verdict.signal): verdict.state for verdict in concluded.verdicts},
+            canaries=concluded.canaries,
+            takes_traffic={str(target): takes for target, takes in concluded.traffic.items()},
+        )
+        with self.shared.transaction() as tx:
+            scene = picture.Scene(
+                self.service,
+                self.fleet.topology,
+                self.fleet.weights,
+                self.observer.measures,
+                concluded.canaries,
+                concluded.observation.states,
+                tx.incidents.list(open=True, service=self.service.name),
+                tx.ledger.list(),
+                (*concluded.observation.sources, self.fleet.source(now)),
+            )
+            overview = picture.draw(scene, now, at, self.history)
+            self.history = list(overview.history)
+            tx.snapshots.put(SIGNALS, _json(snapshot), service=self.service.name, at=now)
+            tx.snapshots.put(OVERVIEW, _json(overview), service=self.service.name, at=now)
+
+
+def _json(model: Model) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True)
