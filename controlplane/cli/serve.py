@@ -45,9 +45,11 @@ def api(
 
 def controller(state_dir: StateDir = None) -> None:
     """Observe, decide, and start runs; one leader at a time, however many are started."""
-    from controlplane.bootstrap.loop import build_controller
+    from controlplane.bootstrap.engine import process_name
+    from controlplane.cli.loop import build_controller
 
-    build_controller(load_settings(state_dir)).run(stop_event())
+    settings = load_settings(state_dir)
+    build_controller(settings, process_name("controller")).run(stop_event())
 
 
 def worker(state_dir: StateDir = None) -> None:
