@@ -27,7 +27,7 @@ from controlplane.model.service import Service
 from controlplane.observe import profile
 from controlplane.observe.canary import Prober
 from controlplane.observe.observer import TICK, Observer
-from controlplane.observe.source import Source
+from controlplane.observe.series import Source
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
 from controlplane.store.transaction import Transaction

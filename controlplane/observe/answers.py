@@ -13,7 +13,7 @@ from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.observe.counters import Reading
 from controlplane.observe.profile import HEARTBEAT, SCRAPED_AT, Query, TargetLabels, target_labels
-from controlplane.observe.source import Row
+from controlplane.observe.series import Row
 from controlplane.observe.windows import WindowStore
 
 GOOD, BAD, ALL = "good", "bad", "all"

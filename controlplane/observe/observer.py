@@ -24,7 +24,7 @@ from controlplane.observe.counters import CounterBook, Reading
 from controlplane.observe.measures import Measures
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries
-from controlplane.observe.source import Row, Source, Track
+from controlplane.observe.series import Row, Source, Track
 from controlplane.observe.windows import WindowStore
 
 TICK = 2.0

@@ -11,10 +11,9 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import requests
 from prometheus_api_client import PrometheusConnect
@@ -23,6 +22,7 @@ from urllib3.util.retry import Retry
 
 from controlplane.kernel import clock as clocks
 from controlplane.kernel.errors import FleetwardError, InvalidInput, Unavailable
+from controlplane.observe.series import Row, Track
 
 T = TypeVar("T")
 
@@ -32,36 +32,6 @@ READ_TIMEOUT = 1.5
 
 RANGE_TIMEOUT = 15.0
 """Seconds. Ranges are read at the start only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One series of an instant answer."""
-
-    labels: Mapping[str, str]
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One series of a range answer: (unix seconds, value), oldest first."""
-
-    labels: Mapping[str, str]
-    points: tuple[tuple[float, float], ...]
-
-
-class Source(Protocol):
-    """What the observer asks; a Prometheus, or a script in tests."""
-
-    def poll(self, queries: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
-        """Answer all ``queries`` (name to PromQL) as of ``at``; a failed one is its error, never raised."""
-        ...
-
-    def ranges(
-        self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
-    ) -> dict[str, list[Track] | FleetwardError]:
-        """The same over a range, a point each ``step`` seconds."""
-        ...
 
 
 class PrometheusSource:
