@@ -6,6 +6,7 @@ holds its requests longer, so counting those would forbid the very evacuation th
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -19,10 +20,11 @@ from controlplane.model.base import Duration, Model
 from controlplane.model.outcome import Done, Failed, FailureKind, Outcome
 from controlplane.model.ports import Metrics
 from controlplane.model.service import Service
+from controlplane.observe.profile import Profile, shipped, target_labels
 from controlplane.platforms.port import Platform
 
-_BUSY = {"vllm": ("vllm:num_requests_running", "vllm:num_requests_waiting")}
-"""Per engine the gauges whose sum is the requests inside: in the batch, and waiting for a place in it."""
+_INSIDE = ("running", "queue")
+"""The measures whose sum is the requests inside an engine: in the batch, and waiting for a place in it."""
 
 _LEAST_DEMAND = 1.0  # requests: an idle service has room, and the ratio stays a number
 
@@ -111,10 +113,24 @@ class CapacityCheck(Action[CapacityParameters]):
 
 def demand_query(service: Service, zones: list[str], over: float) -> str:
     """Return the PromQL for the requests that ``zones`` hold, as a mean over ``over`` seconds."""
-    labels = service.spec.metric_labels
-    selector = f'{{{labels.service}="{service.name}",{labels.zone}=~"{"|".join(zones)}"}}'
+    profile = _profiles()[service.spec.engine]
+    labels = {service.spec.metric_labels.service: f'="{service.name}"'} if profile.scoped else {}
+    labels[str(target_labels(profile, service).zone)] = f'=~"{"|".join(zones)}"'
+    selector = ",".join(f"{label}{match}" for label, match in labels.items())
     span = format_duration(over)
-    return " + ".join(f"sum(avg_over_time({name}{selector}[{span}]))" for name in _BUSY[service.spec.engine])
+
+    def mean(measure: str) -> str:
+        names = [
+            f"sum(avg_over_time({name}{{{selector}}}[{span}]))" for name in profile.measures[measure].series
+        ]
+        return names[0] if len(names) == 1 else f"({' or '.join(names)})"
+
+    return " + ".join(mean(measure) for measure in _INSIDE)
+
+
+@functools.cache
+def _profiles() -> dict[str, Profile]:
+    return shipped()
 
 
 def _rest(zone: str, context: ActionContext) -> _Rest:
