@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -120,11 +121,13 @@ class LabDriver:
         return f"http://127.0.0.1:{port}"
 
     def _call(self, node: str, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        transport = httpx.HTTPTransport(uds=str(self._node(node).socket))
+        path = self._node(node).socket
+        transport = httpx.HTTPTransport(uds=str(path))
         try:
+            _knock(path)
             with httpx.Client(transport=transport, base_url="http://node", timeout=CALL_TIMEOUT) as client:
                 response = client.request(method, path, json=body)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, OSError) as error:
             raise Unavailable(f"{node} does not answer: {error}") from error
         if response.status_code >= 500:
             raise Unavailable(f"{node} answered {response.status_code} to {method} {path}")
@@ -158,6 +161,13 @@ class LabDriver:
             return Answer(ok=False, detail="no token")
         tpot = (arrivals[-1] - arrivals[0]) / (len(arrivals) - 1) if len(arrivals) > 1 else None
         return Answer(ok=True, ttft=arrivals[0], tpot=tpot)
+
+
+def _knock(path: Path) -> None:
+    """Raise `OSError` when nobody listens: a refused unix socket is left open by the HTTP client."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.settimeout(CALL_TIMEOUT)
+        door.connect(str(path))
 
 
 def _tokens_in(line: str) -> int:

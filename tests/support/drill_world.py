@@ -35,8 +35,8 @@ from controlplane.store.database import Database
 from tests.unit.chaos.drills.rows import RATE, refused, request, slow
 
 NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
-STEP = 0.5
-LAB = Path(__file__).parents[4] / "chaos" / "lab" / "fleet"
+STEP = 1.0
+LAB = Path(__file__).parents[2] / "chaos" / "lab" / "fleet"
 
 Controlplane = Callable[["World"], None]
 

@@ -12,7 +12,7 @@ from controlplane.kernel.ids import new_id
 from controlplane.model.records import Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.unit.chaos.drills.world import Controlplane, World, failover, nobody, restart
+from tests.support.drill_world import Controlplane, World, failover, nobody, restart
 
 pytestmark = pytest.mark.timeout(60)
 
