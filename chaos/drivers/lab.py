@@ -121,10 +121,10 @@ class LabDriver:
         return f"http://127.0.0.1:{port}"
 
     def _call(self, node: str, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        path = self._node(node).socket
-        transport = httpx.HTTPTransport(uds=str(path))
+        door = self._node(node).socket
+        transport = httpx.HTTPTransport(uds=str(door))
         try:
-            _knock(path)
+            _knock(door)
             with httpx.Client(transport=transport, base_url="http://node", timeout=CALL_TIMEOUT) as client:
                 response = client.request(method, path, json=body)
         except (httpx.HTTPError, OSError) as error:
@@ -165,9 +165,9 @@ class LabDriver:
 
 def _knock(path: Path) -> None:
     """Raise `OSError` when nobody listens: a refused unix socket is left open by the HTTP client."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.settimeout(CALL_TIMEOUT)
-        door.connect(str(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
+        visitor.settimeout(CALL_TIMEOUT)
+        visitor.connect(str(path))
 
 
 def _tokens_in(line: str) -> int:

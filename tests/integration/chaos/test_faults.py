@@ -30,7 +30,7 @@ Break = Callable[[str, str, float], FaultRecord]
 
 @pytest.fixture
 def broken(life: FaultLife, database: Database) -> Iterator[Break]:
-    """Puts a fault in force and sees its effect, like a worker that then dies; cleans up for the next test."""
+    """Puts a fault in force and sees its effect, like a worker that then dies."""
 
     def put(kind: str, target: str, seconds: float) -> FaultRecord:
         now = database.now()
@@ -49,10 +49,7 @@ def broken(life: FaultLife, database: Database) -> Iterator[Break]:
     with database.reading() as tx:
         standing = tx.faults.list(open=True)
     for fault in standing:
-        until(
-            lambda fault=fault: life.revert(fault.id, "the test is over").state is FaultState.VERIFIED_CLEAR,
-            30,
-        )
+        assert until(partial(is_reverted, life, fault), 30)
 
 
 def is_reverted(life: FaultLife, fault: FaultRecord) -> bool:
