@@ -1,7 +1,7 @@
 """A fleet in memory that can be broken: for tests of faults and for rehearsals without processes.
 
-It keeps the lab's promises (`tests/conformance/drivers` holds both to them): a kill hits one
-incarnation, a fault carries our id and ends at its expiry, a hang lives in one incarnation.
+It keeps the lab's promises: a kill hits one incarnation, a fault carries our id and ends at its
+expiry, a hang lives in one incarnation.
 Nothing moves but by the clock it is given.
 """
 
