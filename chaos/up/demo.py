@@ -52,10 +52,10 @@ def run_drill(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say) 
     """Start a drill, tell what happens until it has ended, and return its report."""
     database = fleet.database
     ports = lab_drill_ports(fleet.state_dir)
+    narrator = Narrator(database, fleet.clock.now())
     with database.transaction() as tx:
         drill = find_drill(tx, name)
         run = start_drill(tx, drill, ports, started_by="demo")
-        narrator = Narrator(database, tx.now)
     say(f"drill {name}: {drill.spec.purpose.strip()}")
     return _follow(fleet, run, narrator, stop, say)
 

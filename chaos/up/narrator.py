@@ -5,13 +5,11 @@ It reads the database only, as any other reader could, and remembers how far it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from controlplane.model.records import Run
+from controlplane.model.records import JournalLine
 from controlplane.store.database import Database
 from controlplane.store.runs import RunQuery
-from controlplane.store.transaction import Transaction
 
 
 class Narrator:
@@ -20,31 +18,30 @@ class Narrator:
     def __init__(self, database: Database, since: datetime) -> None:
         self._database = database
         self._since = since
-        self._told: set[tuple[str, str]] = set()
+        self._told: dict[str, int] = {}
 
     def news(self) -> list[str]:
         """Return what has happened since the last call."""
+        found: list[tuple[datetime, str]] = []
         with self._database.reading() as tx:
-            found = sorted(
-                (line for line in self._lines(tx) if (line[1], line[2]) not in self._told),
-                key=lambda line: line[0],
-            )
-        self._told |= {(who, what) for _, who, what in found}
-        return [f"{at.astimezone():%H:%M:%S}  {who}: {what}" for at, who, what in found]
+            for run in tx.runs.list(RunQuery(created_after=self._since), limit=50):
+                about = f" for {run.target}" if run.target else ""
+                lines = [(line.at, _sentence(line)) for line in tx.journal.list(run.id)]
+                found += self._untold(run.id, f"{run.kind} {run.name}{about}", lines)
+            for incident in tx.incidents.list(limit=50):
+                if incident.opened_at >= self._since:
+                    moves = [
+                        (move.at, f"{move.state} {move.message}".strip())
+                        for move in tx.incidents.timeline(incident.id)
+                    ]
+                    found += self._untold(incident.id, f"incident {incident.title}", moves)
+        return [f"{at.astimezone():%H:%M:%S}  {text}" for at, text in sorted(found)]
 
-    def _lines(self, tx: Transaction) -> Iterator[tuple[datetime, str, str]]:
-        for run in tx.runs.list(RunQuery(created_after=self._since), limit=50):
-            who = f"{run.kind} {run.name}"
-            yield run.created_at, who, _beginning(run)
-            for line in tx.journal.list(run.id):
-                yield line.at, who, f"{line.step}: {line.message}" if line.step else line.message
-        for incident in tx.incidents.list(limit=50):
-            if incident.opened_at < self._since:
-                continue
-            for change in tx.incidents.timeline(incident.id):
-                yield change.at, f"incident {incident.title}", f"{change.state} {change.message}".strip()
+    def _untold(self, key: str, who: str, lines: list[tuple[datetime, str]]) -> list[tuple[datetime, str]]:
+        told = self._told.get(key, 0)
+        self._told[key] = len(lines)
+        return [(at, f"{who}: {text}") for at, text in lines[told:]]
 
 
-def _beginning(run: Run) -> str:
-    about = f" for {run.target}" if run.target else ""
-    return f"begins{about} ({run.reason or run.trigger})"
+def _sentence(line: JournalLine) -> str:
+    return f"{line.step}: {line.message}" if line.step else line.message
