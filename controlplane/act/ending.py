@@ -57,7 +57,9 @@ def go_on_ending(turn: Turn) -> Next:
     if turn.run.state is not RunState.UNDOING and turn.run.progress.get("undo"):
         _spare(turn)
         if turn.tx.undo.next(turn.run.id) is not None:
-            turn.move(RunState.UNDOING, f"taking back what it did: {turn.run.reason}")
+            why = turn.run.reason
+            turn.move(RunState.UNDOING, f"taking back what it did: {why}")
+            turn.update(reason=why)
             return CONTINUE
     if turn.run.state is RunState.UNDOING:
         record = turn.tx.undo.next(turn.run.id)

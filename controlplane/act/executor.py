@@ -139,7 +139,7 @@ class Executor:
     def _broke(self, run_id: str, error: Exception) -> None:
         """After a mistake of our own: try again later, and after a few times give up visibly."""
         with self._parts.database.transaction() as tx:
-            run = tx.runs.held_by(run_id, self._parts.owner)
+            run = tx.runs.held_by(run_id, self._parts.owner) or tx.runs.take(run_id, self._parts.owner)
             if run is None:
                 return
             errors = run.progress.get("errors", 0) + 1

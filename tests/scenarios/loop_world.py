@@ -1,0 +1,387 @@
+"""The whole loop on a virtual clock: scripted metrics and canaries, the fleet in memory, a real database.
+
+Each step of two seconds lets the engines work, scrapes them, asks them, ticks the controller and
+lets a worker do what is due. Faults are set on targets: ``slow``, ``hung``, ``dead``. What the
+controller reads are Prometheus rows of vLLM, Envoy and kube-state-metrics, by their real names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from controlplane.act.executor import Executor
+from controlplane.act.sweep import sweep
+from controlplane.actions import register
+from controlplane.controller import Controller, Parts
+from controlplane.kernel.clock import Clock, VirtualClock
+from controlplane.kernel.errors import FleetwardError, Unavailable
+from controlplane.kernel.registry import Registry
+from controlplane.model.action import ActionRegistry, SignalReader
+from controlplane.model.documents import load_bundle
+from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.records import Decision, Incident, Run
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+from controlplane.observe.probes import Answer, ProbeBook
+from controlplane.observe.series import Row, Track
+from controlplane.platforms.memory import MemoryPlatform
+from controlplane.platforms.port import Platform
+from controlplane.store.database import Database
+from controlplane.store.runs import RunQuery
+from controlplane.store.signals import StoreSignals
+from tests.support.rig import fresh_database
+from tests.support.steps import Numbers, Outbox
+
+TICK = 2.0
+ITL = "vllm:inter_token_latency_seconds_bucket"
+TTFT = "vllm:time_to_first_token_seconds_bucket"
+BOUNDS = {ITL: (0.01, 0.025, 0.05, 0.075, 0.1), TTFT: (0.1, 0.5, 1.0, 2.5)}
+
+DOCUMENTS = """
+apiVersion: fleetward.dev/v1
+kind: Service
+metadata: {name: chat}
+spec:
+  model: m
+  zones: [{name: zone-a}, {name: zone-b}, {name: zone-c}]
+---
+apiVersion: fleetward.dev/v1
+kind: Policy
+metadata: {name: policy}
+spec: {mode: MODE}
+---
+apiVersion: fleetward.dev/v1
+kind: SLO
+metadata: {name: chat-itl}
+spec:
+  service: chat
+  indicator: itl
+  threshold: 50ms
+  target: 95%
+  by: [service, zone]
+  fast: {window: 6s, below: 85%, minSamples: 50}
+---
+apiVersion: fleetward.dev/v1
+kind: SLO
+metadata: {name: chat-availability}
+spec:
+  service: chat
+  indicator: availability
+  target: 99%
+  by: [service, node]
+  fast: {window: 6s, below: 60%, minSamples: 2}
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: zone-failover}
+spec:
+  triggers:
+    - {type: slo, slo: chat-itl, by: zone}
+    - {type: slo, slo: chat-availability, by: zone}
+  when: incident.zone in service.zones
+  throttle: {onceWithin: 5m, groupBy: [service, zone]}
+  concurrency: {group: "service/{{ service.name }}", onConflict: queue}
+  steps:
+    - {id: shift, uses: traffic.shift, with: {zone: "{{ incident.zone }}", weight: 0}}
+  verify:
+    - {signal: trigger, within: 1m, for: 4s}
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: zone-failback}
+spec:
+  triggers:
+    - {type: incident, state: mitigated, targetHealthyFor: 15s, by: zone}
+  throttle: {onceWithin: 1m, groupBy: [service, zone]}
+  concurrency: {group: "service/{{ service.name }}", onConflict: queue}
+  steps:
+    - {id: restore, uses: traffic.restore, with: {zone: "{{ incident.zone }}", stages: [25, 100], hold: 6s}}
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: hung-replica}
+spec:
+  triggers:
+    - {type: threshold, indicator: stalled, above: 0.5, by: replica}
+  throttle: {onceWithin: 2m, groupBy: [service, replica]}
+  steps:
+    - {id: restart, uses: replica.restart, with: {target: "{{ incident.target }}"}}
+  verify:
+    - {signal: trigger, within: 1m, for: 4s}
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: node-notice}
+spec:
+  triggers:
+    - {type: slo, slo: chat-availability, by: node}
+  steps:
+    - {id: wait, uses: query.wait, with: {query: "vector(1)", condition: result > 5}}
+"""
+
+
+@dataclass
+class Metricsource:
+    """A metrics source whose series the world writes; ``broken`` makes every query fail."""
+
+    series: dict[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    broken: bool = False
+    queries: list[str] = field(default_factory=list)
+
+    def put(self, name: str, value: float, **labels: str) -> None:
+        self.series[name, tuple(sorted(labels.items()))] = value
+
+    def drop(self, **labels: str) -> None:
+        """Let the series with these labels vanish, as a failed scrape does."""
+        wanted = set(labels.items())
+        self.series = {key: value for key, value in self.series.items() if not wanted <= set(key[1])}
+
+    def poll(self, queries: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
+        self.queries = list(queries.values())
+        if self.broken:
+            return {name: Unavailable("no metrics source") for name in queries}
+        return {name: self._answer(text) for name, text in queries.items()}
+
+    def ranges(
+        self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
+    ) -> dict[str, list[Track] | FleetwardError]:
+        return {name: [] for name in queries}
+
+    def _answer(self, query: str) -> list[Row]:
+        if "timestamp(up" in query:
+            return self._rows(re.compile("scraped_at"))
+        if "(up{" in query:
+            return self._rows(re.compile("up"))
+        match = re.search(r'__name__=~"([^"]+)"', query)
+        assert match is not None
+        return self._rows(re.compile(match.group(1)))
+
+    def _rows(self, name: re.Pattern[str]) -> list[Row]:
+        return [
+            Row({"__name__": key, **dict(labels)}, value)
+            for (key, labels), value in self.series.items()
+            if name.fullmatch(key)
+        ]
+
+
+@dataclass
+class SeenPlatform:
+    """The platform as the controller reaches it; ``broken`` cuts it off."""
+
+    platform: MemoryPlatform
+    broken: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.broken:
+            msg = "the platform does not answer"
+            raise Unavailable(msg)
+        return getattr(self.platform, name)
+
+
+class ScriptedProber:
+    """Canaries that the world answers."""
+
+    def __init__(self, service: Service, clock: Clock) -> None:
+        self.book = ProbeBook(service.spec)
+        self.running = False
+
+    def start(self) -> None:
+        self.running = True
+
+    def stop(self) -> None:
+        self.running = False
+
+    def aim(self, replicas: Mapping[Target, str]) -> None:
+        del replicas
+
+
+class World:
+    """Everything of one scenario."""
+
+    def __init__(self, folder: Path, *, mode: str = "auto", documents: str = DOCUMENTS) -> None:
+        self.clock = VirtualClock()
+        self.database: Database = fresh_database(folder, self.clock)
+        self.platform = MemoryPlatform(self.clock, load_time=4.0)
+        self.seen = SeenPlatform(self.platform)
+        self.source = Metricsource()
+        self.actions: ActionRegistry = Registry("action")
+        register(self.actions)
+        self.woken: list[str] = []
+        self.probers: list[ScriptedProber] = []
+        self.slow: set[Target] = set()
+        self.hung: dict[Target, str] = {}
+        self.dead: set[Target] = set()
+        self.canaries = True
+        self.work = True
+        self._counters: dict[Any, float] = defaultdict(float)
+        bundle = load_bundle([("world.yaml", documents.replace("MODE", mode))]).raise_problems()
+        with self.database.transaction() as tx:
+            for entry in bundle.loaded:
+                tx.documents.put(entry.model)
+        self.controller = self.new_controller("one")
+        ports: dict[type, object] = {
+            Platform: self.platform,
+            SignalReader: StoreSignals(self.database),
+            Metrics: Numbers([1.0]),
+            Notifier: Outbox(),
+        }
+        self.executor = Executor(
+            self.database, self.actions, ports, self.woken.append, self.clock, "worker", keep_leases=False
+        )
+
+    def new_controller(self, owner: str) -> Controller:
+        parts = Parts(
+            database=self.database,
+            platform=cast("Platform", self.seen),
+            source=self.source,
+            actions=self.actions,
+            wake=self.woken.append,
+            clock=self.clock,
+            owner=owner,
+            lag=0.0,
+            prober=self._new_prober,
+        )
+        return Controller(parts)
+
+    # ── time ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, seconds: float) -> None:
+        """Let time pass in ticks."""
+        for _ in range(round(seconds / TICK)):
+            self.step()
+
+    def step(self) -> None:
+        """One tick: work, scrapes, canaries, the controller, then what workers have to do."""
+        for _ in range(4):
+            self.clock.advance(TICK / 4)
+            if self.work:
+                self._settle()
+        self._engines()
+        self._ask()
+        self.controller.tick()
+        if self.work:
+            self._settle()
+
+    def run_until(self, condition: Any, seconds: float) -> float:
+        """Step until ``condition()`` holds; returns after how many seconds, fails when it never does."""
+        for count in range(1, round(seconds / TICK) + 1):
+            self.step()
+            if condition():
+                return count * TICK
+        msg = f"not within {seconds} s: {self.incidents()} {self.runs()}"
+        raise AssertionError(msg)
+
+    def _settle(self) -> None:
+        for _ in range(100):
+            sweep(self.database, self.woken.append)
+            if not self.woken:
+                return
+            woken, self.woken[:] = list(self.woken), []
+            for run_id in woken:
+                self.executor.advance(run_id)
+
+    # ── what the fleet does ─────────────────────────────────────────────────────────────────────────────────
+
+    def _engines(self) -> None:
+        weights = self.platform.weights("chat").weights
+        total = sum(weights.values())
+        for target, view in self.platform.topology("chat").replicas():
+            share = weights[str(target.zone)] / total
+            gone = self._is(target, self.dead)
+            if self.hung.get(target, view.uid) != view.uid:
+                del self.hung[target]
+            ready = view.ready and not gone
+            names = {"zone": str(target.zone), "node": str(target.node), "replica": str(target.replica)}
+            self.source.put("kube_pod_status_ready", float(ready), pod=str(target.replica))
+            self.source.put("up", float(ready), **names)
+            self.source.put("scraped_at", self.clock.now().timestamp() - 0.2, **names)
+            self._gateway(str(target.zone), 2.0 * share, failed=not ready)
+            if not ready:
+                continue
+            if target not in self.hung:
+                self._work(target, 250 * share + 4)
+            self._expose(target, names)
+
+    def _work(self, target: Target, tokens: float) -> None:
+        factor = 3 if self._is(target, self.slow) else 1
+        count = 2 * tokens / factor
+        for name, value in ((ITL, 0.022 * factor), (TTFT, 0.09 * factor)):
+            for bound in (*BOUNDS[name], float("inf")):
+                self._counters[target, name, bound] += (count if name == ITL else count / 50) * (
+                    value <= bound
+                )
+        for name in ("vllm:generation_tokens_total", "vllm:iteration_tokens_total_count"):
+            self._counters[target, name] += count
+        self._counters[target, "vllm:request_success_total"] += count / 100
+
+    def _expose(self, target: Target, names: dict[str, str]) -> None:
+        self.source.put("vllm:num_requests_running", 3.0, **names)
+        self.source.put("vllm:num_requests_waiting", 0.0, **names)
+        for name, bounds in BOUNDS.items():
+            for bound in (*bounds, float("inf")):
+                text = "+Inf" if bound == float("inf") else str(bound)
+                self.source.put(name, self._counters[target, name, bound], **names, le=text)
+        for name in ("vllm:generation_tokens_total", "vllm:iteration_tokens_total_count"):
+            self.source.put(name, self._counters[target, name], **names)
+        finished = self._counters[target, "vllm:request_success_total"]
+        self.source.put("vllm:request_success_total", finished, **names, finished_reason="stop")
+
+    def _gateway(self, zone: str, requests: float, *, failed: bool) -> None:
+        for code, bad in (("2", False), ("5", True)):
+            self._counters["envoy", zone, code] += requests * (failed is bad)
+            value = self._counters["envoy", zone, code]
+            self.source.put("envoy_cluster_upstream_rq_xx", value, zone=zone, envoy_response_code_class=code)
+
+    def _ask(self) -> None:
+        now = self.clock.now().timestamp()
+        for prober in self.probers:
+            if not prober.running or not self.canaries:
+                continue
+            for target, view in self.platform.topology("chat").replicas():
+                self._ask_one(prober.book, target, now, alive=view.ready and not self._is(target, self.dead))
+
+    def _ask_one(self, book: ProbeBook, target: Target, now: float, *, alive: bool) -> None:
+        if alive and target in self.hung:
+            book.answered(target, Answer(now - 3.5, now - 1.5, "timeout"))
+            book.asked(target, now - 1.5)
+            return
+        factor = 3 if self._is(target, self.slow) else 1
+        ttft, tpot = 0.09 * factor, 0.022 * factor
+        kind = book.judge(ttft, tpot, right=True) if alive else "refused"
+        book.answered(target, Answer(now - 0.4, now - 0.1, kind, ttft, tpot, 8))
+
+    @staticmethod
+    def _is(target: Target, faults: set[Target]) -> bool:
+        return any(fault.contains(target) for fault in faults)
+
+    def _new_prober(self, service: Service, clock: Clock) -> ScriptedProber:
+        self.probers.append(ScriptedProber(service, clock))
+        return self.probers[-1]
+
+    # ── what a test looks at ────────────────────────────────────────────────────────────────────────────────
+
+    def hang(self, target: Target) -> None:
+        """Let an engine stop working; a new incarnation works again."""
+        uids = {place: view.uid for place, view in self.platform.topology("chat").replicas()}
+        self.hung[target] = uids[target]
+
+    def incidents(self, **which: Any) -> list[Incident]:
+        with self.database.reading() as tx:
+            return sorted(tx.incidents.list(**which), key=lambda each: each.opened_at)
+
+    def runs(self, name: str | None = None) -> list[Run]:
+        with self.database.reading() as tx:
+            return tx.runs.list(RunQuery(name=name))[::-1]
+
+    def decisions(self, **which: Any) -> list[Decision]:
+        with self.database.reading() as tx:
+            return tx.decisions.list(**which)[::-1]
+
+    def weights(self) -> dict[str, int]:
+        return self.platform.weights("chat").weights
