@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from controlplane.model.base import Duration, Model, Name
+
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=500)]
 
 
 class HaltRequest(Model):
@@ -16,7 +18,7 @@ class HaltRequest(Model):
     zone: Name | None = None
     target: str | None = Field(default=None, description="a part of the fleet, chat/local/zone-a/node-a1")
     for_: Duration | None = Field(default=None, alias="for", description="without it: until lifted")
-    reason: str = Field(min_length=3, max_length=500)
+    reason: Reason
 
     @model_validator(mode="after")
     def _has_one_scope(self) -> Self:

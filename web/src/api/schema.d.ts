@@ -389,7 +389,7 @@ export interface components {
          * @description One attempt at a step. ``key`` is what the platform knows the step's effects by.
          *
          *     ``interrupted``: the worker was gone in the middle of it; ``calls`` counts an attempt that
-         *     said `Again` each time it was called.
+         *     said `Again` each time it was called, ``effects`` those that the latest call began.
          */
         AttemptRecord: {
             /** Attempt */
@@ -399,6 +399,11 @@ export interface components {
              * @default 1
              */
             calls: number;
+            /**
+             * Effects
+             * @default 0
+             */
+            effects: number;
             /** Endedat */
             endedAt: string | null;
             /** Fence */

@@ -10,11 +10,15 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry: () => 
   return (
     <Stack className={classes.state} align="center" gap="xs" role="alert">
       <IconPlugConnectedX size={28} stroke={1.5} aria-hidden className={classes.bad} />
-      <Title order={2}>{t.errors.title}</Title>
+      <Title order={2}>{known.kind === 'notFound' ? t.errors.missing : t.errors.title}</Title>
       <Text ta="center" maw="40rem">
         {known.message}
-        {known.hint ? ` ${known.hint}` : ''}
       </Text>
+      {known.hint && (
+        <Text ta="center" c="dimmed" maw="40rem">
+          {known.hint}
+        </Text>
+      )}
       {known.code && (
         <Text size="xs" c="dimmed" className="mono">
           {t.errors.code(known.code)}

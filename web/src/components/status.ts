@@ -83,7 +83,17 @@ const looks = new Map<string, Look>([
   ...group('drill', IconFlame, 'injected', 'verified', 'drilling'),
   ...group('idle', IconArrowBackUp, 'undone', 'undoing', 'kept'),
   ...group('idle', IconPlayerPause, 'suspended', 'paused', 'observe', 'observed', 'dryRun'),
-  ...group('idle', IconCircleDashed, 'skipped', 'superseded', 'notMatched', 'none', 'applied', 'aborted'),
+  ...group(
+    'idle',
+    IconCircleDashed,
+    'skipped',
+    'superseded',
+    'notMatched',
+    'none',
+    'pending',
+    'applied',
+    'aborted',
+  ),
   ...group('idle', IconHandStop, 'cancelled', 'cancelling', 'halted', 'stopped', 'stopping'),
 ]);
 

@@ -24,7 +24,7 @@ type Props = {
 const none: Band[] = [];
 
 /** A line chart over time. The same numbers stand in a table one press away. */
-export function Chart({ times, series, bands = none, height = 150, summary }: Props) {
+export function Chart({ times, series, bands = none, height = 160, summary }: Props) {
   const { ref: sized, width } = useElementSize();
   const canvas = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);

@@ -69,7 +69,7 @@ export function chartOptions(
     cursor: { y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.12 : 1] } },
     axes: [
-      { ...axis, space: 90, values: (_plot, ticks) => ticks.map((at) => clockTime(at * 1000)) },
+      { ...axis, size: 28, space: 90, values: (_plot, ticks) => ticks.map((at) => clockTime(at * 1000)) },
       {
         ...axis,
         size: 54,

@@ -10,7 +10,10 @@ import classes from './Shell.module.css';
 export function Navigation() {
   const { data } = useQuery(overviewQuery());
   const counts: Record<string, { value: number; tone: Tone }> = {
-    '/incidents': { value: data?.openIncidents.length ?? 0, tone: 'bad' },
+    '/incidents': {
+      value: data?.openIncidents.filter((each) => each.parent === null).length ?? 0,
+      tone: 'bad',
+    },
     '/runs': { value: data?.activeRuns.length ?? 0, tone: 'busy' },
     '/drills': { value: data?.activeDrill ? 1 : 0, tone: 'drill' },
   };

@@ -81,7 +81,7 @@ export function oldSince(overview: Overview, now: number): number | null {
 export const times = (history: HistoryPoint[]) => history.map((point) => Date.parse(point.at) / 1000);
 
 export const bands = (overview: Overview): Band[] =>
-  overview.drills.map((drill) => ({
+  [...overview.drills].reverse().map((drill) => ({
     from: Date.parse(drill.startedAt) / 1000,
     to: drill.endedAt === null ? null : Date.parse(drill.endedAt) / 1000,
     label: t.overview.headline.drill(drill.name),

@@ -180,7 +180,10 @@ function facts({ run, incident, outOfService }: RunDetail): Fact[] {
         }
       : null,
     { name: names.started, value: <TimeAgo at={run.startedAt ?? run.createdAt} /> },
-    { name: names.took, value: <Duration from={run.startedAt} to={run.endedAt} /> },
+    {
+      name: run.endedAt ? names.took : names.soFar,
+      value: <Duration from={run.startedAt} to={run.endedAt} />,
+    },
     run.group ? { name: names.group, value: <span className="mono">{run.group}</span> } : null,
     run.leaseOwner ? { name: names.worker, value: <span className="mono">{run.leaseOwner}</span> } : null,
     { name: names.fence, value: run.fence },

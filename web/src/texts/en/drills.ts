@@ -53,7 +53,7 @@ export const drills = {
     noProbes: 'No probe was judged',
     samples: (count: number) => `${count} samples`,
     faults: 'Faults',
-    stood: 'stood',
+    stood: 'Stood',
     deviations: 'Deviations',
     noDeviations: 'None: it went as planned',
     leftovers: 'Leftovers',

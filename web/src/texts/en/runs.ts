@@ -35,6 +35,7 @@ export const runs = {
     created: 'Created',
     started: 'Started',
     took: 'Took',
+    soFar: 'So far',
     group: 'Concurrency group',
     fence: 'Fence',
     worker: 'Worker',

@@ -56,7 +56,7 @@ export const shell = {
   },
   drillBanner: {
     running: 'Drill running',
-    since: 'since',
+    since: 'started',
     view: 'Follow it',
   },
   session: {
@@ -79,6 +79,7 @@ export const shell = {
     unknown: 'Something went wrong in the console.',
     unexpectedAnswer: (status: number) => `The API gave an answer that is not its own (HTTP ${status}).`,
     title: 'This could not be loaded',
+    missing: 'This does not exist',
     retry: 'Try again',
     code: (code: string) => `Code ${code}`,
     crashed: 'This page broke',

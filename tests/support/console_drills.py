@@ -1,0 +1,183 @@
+"""The told drills: one that runs, and one of each verdict."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from controlplane.model.records import FaultRecord, Run
+from controlplane.model.report import (
+    DrillReport,
+    DrillVerdict,
+    FaultReport,
+    ProbeReport,
+    StoredReport,
+    TokensKept,
+    YieldPoint,
+    report_name,
+)
+from controlplane.model.states import FaultState, RunState, StepState
+from controlplane.store.transaction import Transaction
+from tests.support.console_fleet import INJECTED_AGO, ago
+from tests.support.console_story import write_run
+
+DRILL, PASSED, FAILED = "run-drill-now", "run-drill-passed", "run-drill-failed"
+ZONE_B = "chat/local/zone-b"
+
+
+def tell(tx: Transaction) -> None:
+    """Write the drills."""
+    _running_drill(tx, tx.now)
+    _past_drills(tx, tx.now)
+
+
+def _running_drill(tx: Transaction, now: datetime) -> None:
+    run = Run(
+        id=DRILL,
+        kind="drill",
+        name="gray-zone",
+        service="chat",
+        trigger="manual",
+        started_by="admin",
+        state=RunState.RUNNING,
+        created_at=ago(now, 130),
+        started_at=ago(now, 128),
+        fence=2,
+        lease_owner="worker-1",
+        waiting="the fault stands for another 25 s",
+    )
+    write_run(
+        tx,
+        run,
+        [
+            ("preconditions", "drill.preconditions", StepState.SUCCEEDED, 128, 112, {"steadyFor": 15}, ""),
+            ("inject", "drill.inject", StepState.SUCCEEDED, 112, INJECTED_AGO, {"fault": "slow"}, ""),
+            ("watch", "drill.watch", StepState.WAITING, 94, None, {}, ""),
+            ("recover", "drill.recover", StepState.PENDING, 0, None, {}, ""),
+        ],
+    )
+    tx.faults.add(_fault(DRILL, "gray-zone", ZONE_B, FaultState.VERIFIED, now, INJECTED_AGO, None))
+
+
+def _fault(
+    run: str, drill: str, target: str, state: FaultState, now: datetime, began: float, ended: float | None
+) -> FaultRecord:
+    return FaultRecord(
+        id=f"fault-{run}",
+        kind="zone.gray",
+        drill=drill,
+        run=run,
+        service="chat",
+        targets=(target,),
+        state=state,
+        parameters={"factor": 3.0},
+        expires_at=ago(now, began - 120),
+        created_at=ago(now, began + 2),
+        injected_at=ago(now, began),
+        verified_at=ago(now, began - 3),
+        cleared_at=ago(now, ended) if ended is not None else None,
+    )
+
+
+def _past_drills(tx: Transaction, now: datetime) -> None:
+    stories = (
+        (PASSED, "zone-outage", DrillVerdict.PASSED, RunState.SUCCEEDED, 700.0),
+        (FAILED, "hanging-engine", DrillVerdict.FAILED, RunState.FAILED, 90_000.0),
+        ("run-drill-unclear", "gray-zone", DrillVerdict.INCONCLUSIVE, RunState.INCONCLUSIVE, 180_000.0),
+        ("run-drill-aborted", "gray-zone", DrillVerdict.ABORTED, RunState.CANCELLED, 260_000.0),
+    )
+    for run_id, name, verdict, state, began in stories:
+        tx.runs.add(
+            Run(
+                id=run_id,
+                kind="drill",
+                name=name,
+                service="chat",
+                trigger="schedule",
+                started_by="controller",
+                state=state,
+                created_at=ago(now, began),
+                started_at=ago(now, began),
+                ended_at=ago(now, began - 190),
+                result={"verdict": verdict.value},
+            ),
+            {},
+        )
+        fault = _fault(
+            run_id, name, "chat/local/zone-c", FaultState.VERIFIED_CLEAR, now, began - 40, began - 100
+        )
+        tx.faults.add(fault)
+        report = _report(run_id, name, verdict, now, began)
+        stored = StoredReport(
+            report=report, html=f"<!doctype html><title>{name}</title><h1>{name}</h1>", junit="<testsuites/>"
+        )
+        tx.snapshots.put(report_name(run_id), stored.model_dump(mode="json", by_alias=True))
+
+
+def _report(run: str, name: str, verdict: DrillVerdict, now: datetime, began: float) -> DrillReport:
+    good = verdict == DrillVerdict.PASSED
+    injected = began - 40
+    reasons = {
+        DrillVerdict.PASSED: ("mitigated 21.4 s after the injection, 60 s allowed",),
+        DrillVerdict.FAILED: ("not mitigated while the fault stood", "replica-c1-0 is still out of service"),
+        DrillVerdict.INCONCLUSIVE: ("arrivals were late by 340 ms at p99, 100 ms allowed",),
+        DrillVerdict.ABORTED: ("the effective share was below 0.50 for 10 s",),
+    }
+    return DrillReport(
+        run=run,
+        drill=name,
+        purpose="Users keep their tokens when a zone goes",
+        service="chat",
+        environment="lab",
+        verdict=verdict,
+        reasons=reasons[verdict],
+        hypothesis="Losing one zone costs less than a tenth of the effective tokens of two minutes.",
+        started_at=ago(now, began),
+        ended_at=ago(now, began - 190),
+        injected_at=ago(now, injected),
+        detected_at=ago(now, injected - 8.2) if good else None,
+        mitigated_at=ago(now, injected - 21.4) if good else None,
+        recovered_at=ago(now, injected - 96) if good else None,
+        recovery_within=60.0,
+        playbook_expected="zone-failover",
+        playbook="zone-failover" if good else None,
+        playbook_run="run-past-00" if good else None,
+        tokens=TokensKept(kept=0.942 if good else 0.671, effective=113_040, expected=120_000),
+        probes=tuple(_probes(good)),
+        faults=(
+            FaultReport(
+                id=f"fault-{run}",
+                name="outage",
+                kind="zone.outage",
+                targets=("chat/local/zone-c",),
+                parameters={"mode": "one"},
+                injected_at=ago(now, injected),
+                cleared_at=ago(now, injected - 60),
+            ),
+        ),
+        deviations=() if good else ("the injection took 6.1 s instead of 2 s",),
+        leftovers=()
+        if verdict != DrillVerdict.FAILED
+        else ("chat/local/zone-c/node-c1/replica-c1-0 out of service",),
+        yield_=tuple(
+            YieldPoint(
+                at=ago(now, began - second),
+                effective_share=0.62 + 0.01 * (second % 5)
+                if 41 < second < 62
+                else 0.985 + 0.003 * (second % 5),
+            )
+            for second in range(0, 190, 2)
+        ),
+    )
+
+
+def _probes(good: bool) -> list[ProbeReport]:
+    share = {"name": "effective share", "tolerance": "at least 95 %"}
+    first = {"name": "first token", "tolerance": "within 10 s"}
+    return [
+        ProbeReport(**share, phase="before", good=True, value=0.991, samples=148),
+        ProbeReport(
+            **share, phase="during", good=None, value=None, detail="not asked: it is expected to dip"
+        ),
+        ProbeReport(**share, phase="after", good=good, value=0.988 if good else 0.873, samples=151),
+        ProbeReport(**first, phase="during", good=True, value=3.2, samples=602, worst=3.2),
+    ]
