@@ -5,7 +5,6 @@
 
 # .node/ exists only where the system's Node.js is missing or too old.
 export PATH := $(CURDIR)/.node/bin:$(PATH)
-export PYTHONDONTWRITEBYTECODE ?=
 
 PY := .venv/bin/python
 PYTEST_ARGS ?=
