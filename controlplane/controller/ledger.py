@@ -134,7 +134,7 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
     rows = [row for row in tx.ledger.list() if Target.parse(row.target).service == service.name]
     # A run that ended after the platform was read may have written meanwhile: its claims stay.
     busy = {run.id for run in tx.runs.list(RunQuery(service=service.name, ended_after=fleet.read_at))}
-    busy |= {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}  # as chaos claims
+    busy |= {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
     seen = service_state.in_service(fleet.topology, fleet.weights)
     for row in service_state.to_release(rows, seen, busy):
         tx.ledger.release(target=row.target, holder=row.holder, dimension=row.dimension)
