@@ -38,6 +38,7 @@ def serve(
         queues=[QUEUE],
         loglevel="WARNING",
         optimization="fair",
+        quiet=True,
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,

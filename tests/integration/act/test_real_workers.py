@@ -80,7 +80,7 @@ class Stage:
     def start_worker(self, name: str) -> subprocess.Popen[bytes]:
         arguments = [sys.executable, str(WORKER), self.url, self.broker, str(self.log), name]
         with (self.folder / f"{name}.log").open("ab") as output:
-            environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+            environment = {**os.environ, "PYTHONPATH": os.getcwd(), "PYTHONUNBUFFERED": "1"}
             process = subprocess.Popen(arguments, stdout=output, stderr=output, env=environment)
         self.processes.append(process)
         return process
