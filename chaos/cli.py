@@ -79,9 +79,11 @@ def opened(state_dir: Path) -> Iterator[tuple[Database, DrillPorts]]:
     if not file.exists():
         raise NotFound(f"there is no database at {file}", hint="name the folder with --state-dir")
     database = Database(f"sqlite:///{file}", SystemClock())
+    ports = lab_drill_ports(state_dir.resolve())
     try:
-        yield database, lab_drill_ports(state_dir.resolve())
+        yield database, ports
     finally:
+        ports.evidence.close()
         database.close()
 
 

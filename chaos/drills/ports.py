@@ -53,6 +53,10 @@ class Evidence(Protocol):
         """Return when the weights were last written; None if they never were."""
         ...
 
+    def close(self) -> None:
+        """Give up connections; it may be used again afterwards."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DrillPorts:
@@ -69,7 +73,10 @@ class LabEvidence:
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
-        self._client = httpx.Client(timeout=TIMEOUT)
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        return httpx.Client(timeout=TIMEOUT, trust_env=False)
 
     @cached_property
     def _feed(self) -> TruthFeed:
@@ -95,6 +102,12 @@ class LabEvidence:
     def weights_changed_at(self) -> float | None:
         writes = [write for write in self._get("/v1/writes")["writes"] if write["op"] == "weights"]
         return datetime.fromisoformat(writes[-1]["at"]).timestamp() if writes else None
+
+    def close(self) -> None:
+        for name in ("_client", "_feed", "_queries"):
+            held = self.__dict__.pop(name, None)
+            if isinstance(held, httpx.Client):
+                held.close()
 
     def _get(self, path: str) -> Any:
         try:

@@ -39,7 +39,7 @@ class CheckPreconditions(Action[NoParameters]):
         "steadyFrom": "since when the steady state holds, unix seconds",
         "at": "when the preconditions were met, unix seconds",
         "weights": "each zone's weight before",
-        "zoneShares": "each zone's share of new requests before",
+        "zoneShares": "each zone's share of new requests by the weights before",
         "values": "what the queries of the hypothesis gave before",
     }
 
@@ -115,7 +115,7 @@ def _steady_state(case: Case) -> tuple[list[str], Ready | None]:
         steady_from=steady_from,
         at=truth.now,
         weights=weights,
-        zone_shares=truth.zone_shares(steady_from, truth.now),
+        zone_shares={zone: weight / max(1, sum(weights.values())) for zone, weight in weights.items()},
         values=values,
     )
     return problems, ready

@@ -43,7 +43,7 @@ class TruthFeed:
 
     def __init__(self, url: str, client: httpx.Client | None = None) -> None:
         self._url = url.rstrip("/")
-        self._client = client or httpx.Client(timeout=TIMEOUT)
+        self._client = client or httpx.Client(timeout=TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
         self._rows: dict[int, Request] = {}
         self._rev = 0
@@ -85,7 +85,7 @@ class Queries:
 
     def __init__(self, url: str, client: httpx.Client | None = None) -> None:
         self._url = url.rstrip("/")
-        self._client = client or httpx.Client(timeout=TIMEOUT)
+        self._client = client or httpx.Client(timeout=TIMEOUT, trust_env=False)
 
     def instant(self, query: str) -> float | None:
         """Return the one value of ``query`` now; None without samples or for NaN. Raises `Unavailable`."""

@@ -205,12 +205,6 @@ class Truth:
                 moments.setdefault(one.zone, []).append(one.sent_at)
         return {zone: Times(times) for zone, times in moments.items()}
 
-    def zone_shares(self, start: float, end: float) -> dict[str, float]:
-        """Return each zone's share of the requests sent in [start, end)."""
-        counts = {zone: times.count(start, end) for zone, times in self.sent_by_zone().items()}
-        total = sum(counts.values())
-        return {zone: count / total for zone, count in counts.items() if count} if total else {}
-
     def longest_gap(self, start: float, end: float) -> float:
         """Return the longest stretch of [start, end] in which no request was planned; seconds."""
         moments = [start, *(one.planned_at for one in self.between(start, end)), max(start, end)]

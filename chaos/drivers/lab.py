@@ -65,7 +65,8 @@ class LabDriver:
 
     def is_live(self, target: Target) -> bool:
         try:
-            return httpx.get(f"{self._address(target)}/health", timeout=CALL_TIMEOUT).status_code == 200
+            url = f"{self._address(target)}/health"
+            return httpx.get(url, timeout=CALL_TIMEOUT, trust_env=False).status_code == 200
         except httpx.HTTPError:
             return False
 
@@ -125,7 +126,9 @@ class LabDriver:
         transport = httpx.HTTPTransport(uds=str(door))
         try:
             _knock(door)
-            with httpx.Client(transport=transport, base_url="http://node", timeout=CALL_TIMEOUT) as client:
+            with httpx.Client(
+                transport=transport, base_url="http://node", timeout=CALL_TIMEOUT, trust_env=False
+            ) as client:
                 response = client.request(method, path, json=body)
         except (httpx.HTTPError, OSError) as error:
             raise Unavailable(f"{node} does not answer: {error}") from error
@@ -145,7 +148,7 @@ class LabDriver:
         arrivals: list[float] = []
         try:
             with (
-                httpx.Client(timeout=timeout) as client,
+                httpx.Client(timeout=timeout, trust_env=False) as client,
                 client.stream("POST", f"{address}/v1/chat/completions", json=body) as response,
             ):
                 if response.status_code != 200:

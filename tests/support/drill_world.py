@@ -93,6 +93,9 @@ class World:
     def weights_changed_at(self) -> float | None:
         return self.written_at
 
+    def close(self) -> None:
+        pass
+
     # ── the world goes on ───────────────────────────────────────────────────────────────────────
 
     @property

@@ -37,8 +37,10 @@ def database(state_dir: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def ports(state_dir: Path) -> DrillPorts:
-    return lab_drill_ports(state_dir)
+def ports(state_dir: Path) -> Iterator[DrillPorts]:
+    ports = lab_drill_ports(state_dir)
+    yield ports
+    ports.evidence.close()
 
 
 @pytest.fixture
