@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, select, update
 
@@ -58,9 +58,9 @@ class DecisionRepository(Repository):
         found = select(func.count()).select_from(decisions).where(*equal(decisions, **which))
         return int(self.unit.scalar(found))
 
-    def prune(self, older_than: timedelta) -> int:
-        """Delete decisions that were last made longer ago than this."""
-        return self.unit.write(delete(decisions).where(decisions.c.last_at < self.now - older_than))
+    def prune(self, before: datetime) -> int:
+        """Delete decisions that were last made before that time."""
+        return self.unit.write(delete(decisions).where(decisions.c.last_at < before))
 
 
 def _sameness(decision: Decision) -> str:

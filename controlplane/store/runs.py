@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
@@ -183,6 +183,10 @@ class RunRepository(Repository):
     def mark_sent(self, run_ids: Iterable[str]) -> None:
         """Remember that these were given to the carrier now."""
         self.unit.write(update(runs).where(runs.c.id.in_(list(run_ids))).values(sent_at=self.now))
+
+    def prune(self, before: datetime) -> int:
+        """Delete runs that ended before that time, with their steps, journal and undo records."""
+        return self.unit.write(delete(runs).where(runs.c.ended_at < before))
 
     def merge_result(self, run_id: str, **values: Any) -> None:
         """Add to a run's result: a drill's verdict, for example."""

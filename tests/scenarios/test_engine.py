@@ -1,5 +1,6 @@
 """Runs from start to end on a virtual clock: what they do, and what they leave in the rows."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def knob(**traits: Any) -> Scripted:
 
 
 def failing() -> Scripted:
-    return Scripted("fail", lambda parameters, context: Failed(FailureKind.PERMANENT, "no use"))
+    return Scripted("fail", lambda *_: Failed(FailureKind.PERMANENT, "no use"))
 
 
 def waiting(seconds: float) -> Scripted:
@@ -136,7 +137,7 @@ def test_again_gives_the_worker_back_and_its_state_returns(tmp_path: Path) -> No
 
 
 def test_a_step_that_never_says_done_times_out(tmp_path: Path) -> None:
-    action = Scripted("wait", lambda parameters, context: Again(4.0, {"n": 1}, "still not ready"))
+    action = Scripted("wait", lambda *_: Again(4.0, {"n": 1}, "still not ready"))
     rig = Rig(tmp_path, action)
     run = rig.start(step("wait", timeout="10s"))
     ended = rig.finish(run)
@@ -156,7 +157,7 @@ def test_a_transient_failure_is_retried_with_growing_waits_and_the_same_paramete
     with rig.database.reading() as tx:
         attempts = tx.steps.attempts(run.id)
     assert [each.outcome for each in attempts] == ["failed", "failed", "done"]
-    gaps = [(b.started_at - a.started_at).total_seconds() for a, b in zip(attempts, attempts[1:], strict=False)]
+    gaps = [(b.started_at - a.started_at).total_seconds() for a, b in pairwise(attempts)]
     assert gaps == [2.0, 4.0]
     assert {each.key for each in attempts} == {f"{run.id}/flaky"}
 
@@ -182,7 +183,7 @@ def test_a_failed_step_that_may_fail_does_not_stop_the_run(tmp_path: Path) -> No
 
 
 def test_outputs_that_are_not_json_fail_the_step(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, Scripted("odd", lambda parameters, context: Done({"it": object()})))
+    rig = Rig(tmp_path, Scripted("odd", lambda *_: Done({"it": object()})))
     ended = rig.finish(rig.start(step("odd")))
     assert ended.state == RunState.FAILED
     assert "not JSON" in ended.reason
@@ -194,7 +195,7 @@ def test_outputs_that_are_not_json_fail_the_step(tmp_path: Path) -> None:
 def test_an_ambiguous_call_is_observed_and_not_repeated(tmp_path: Path) -> None:
     action = raising(Ambiguous("no answer"))
     action.idempotent = False  # type: ignore[misc]
-    action.look = lambda context: Done({"seen": True})
+    action.look = lambda _: Done({"seen": True})
     rig = Rig(tmp_path, action)
     run = rig.start(step("flaky", retry={"limit": 3}))
     assert rig.finish(run).state == RunState.SUCCEEDED
@@ -229,7 +230,7 @@ def test_after_a_crash_within_an_effect_what_is_not_idempotent_is_looked_at_firs
         write(context, 1, 2)
         raise Crash
 
-    action = Scripted("once", behave, idempotent=False, look=lambda context: seen)
+    action = Scripted("once", behave, idempotent=False, look=lambda _: seen)
     rig = Rig(tmp_path, action)
     run = rig.start(step("once", retry={"limit": 3}))
     with pytest.raises(Crash):
@@ -558,9 +559,12 @@ def test_what_a_step_gives_back_is_released_whoever_took_it(tmp_path: Path) -> N
 
 
 def test_while_one_worker_holds_a_run_another_does_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    action = Scripted("slow", lambda parameters, context: rig.new_executor().advance(context.run_id) or Done())
-    rig.actions.add("slow", action)
+    def behave(parameters: ScriptParameters, context: ActionContext) -> Outcome:
+        rig.new_executor().advance(context.run_id)
+        return Done()
+
+    action = Scripted("slow", behave)
+    rig = Rig(tmp_path, action)
     run = rig.start(step("slow"))
     assert rig.finish(run).state == RunState.SUCCEEDED
     assert len(action.calls) == 1

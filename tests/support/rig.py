@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 from sqlalchemy import event
 
-from controlplane.actions import register
 from controlplane.act.executor import Executor
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.act.sweep import sweep
+from controlplane.actions import register
 from controlplane.kernel.clock import SystemClock, VirtualClock
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import (
@@ -116,6 +116,10 @@ class ScriptParameters(Model):
 Behaviour = Callable[[ScriptParameters, ActionContext], Outcome]
 
 
+def _echo(parameters: ScriptParameters, context: ActionContext) -> Outcome:
+    return Done({"value": parameters.value})
+
+
 class Scripted(Action[ScriptParameters]):
     """An action that a test writes: ``behave`` is called at each run; calls are counted."""
 
@@ -125,11 +129,11 @@ class Scripted(Action[ScriptParameters]):
 
     def __init__(self, name: str, behave: Behaviour | None = None, **traits: Any) -> None:
         self.name = name  # type: ignore[misc]
-        self.behave = behave or (lambda parameters, context: Done({"value": parameters.value}))
-        self.look: Callable[[ActionContext], Outcome | None] = traits.pop("look", lambda context: None)
+        self.behave = behave or _echo
+        self.look: Callable[[ActionContext], Outcome | None] = traits.pop("look", lambda _: None)
         self.touched: Sequence[Touch] = traits.pop("touches", ())
         self.undo: Callable[[UndoRecord], UndoResult] = traits.pop(
-            "undo", lambda record: UndoResult(UndoStatus.UNDONE)
+            "undo", lambda _: UndoResult(UndoStatus.UNDONE)
         )
         self.idempotent = traits.pop("idempotent", True)  # type: ignore[misc]
         self.reversible = traits.pop("reversible", True)  # type: ignore[misc]

@@ -80,7 +80,7 @@ class Stage:
     def start_worker(self, name: str) -> subprocess.Popen[bytes]:
         arguments = [sys.executable, str(WORKER), self.url, self.broker, str(self.log), name]
         with (self.folder / f"{name}.log").open("ab") as output:
-            environment = {**os.environ, "PYTHONPATH": os.getcwd(), "PYTHONUNBUFFERED": "1"}
+            environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "PYTHONUNBUFFERED": "1"}
             process = subprocess.Popen(arguments, stdout=output, stderr=output, env=environment)
         self.processes.append(process)
         return process
@@ -100,6 +100,9 @@ class Stage:
     def effects(self, run: Run) -> list[int]:
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [line["stage"] for line in lines if line["key"].startswith(run.id)]
+
+    def wait_for_effects(self, run: Run, count: int) -> None:
+        _until(lambda: len(self.effects(run)) >= count, PATIENCE, f"{run.id} has {count} effects")
 
     def wait_for_end(self, run: Run, seconds: float = PATIENCE) -> Run:
         _until(lambda: is_final(self.run(run).state), seconds, f"{run.id} ends")
@@ -132,7 +135,7 @@ def test_workers_killed_in_the_middle_double_and_lose_nothing(stage: Stage) -> N
     for number in range(3):
         victim = stage.start_worker(f"victim-{number}")
         reached = len(stage.effects(run)) + 2
-        _until(lambda: len(stage.effects(run)) >= min(reached, STAGES), PATIENCE, "the ramp goes on")
+        stage.wait_for_effects(run, min(reached, STAGES))
         holder = stage.run(run).lease_owner
         for process in (victim, stage.processes[1]):
             process.send_signal(signal.SIGKILL)

@@ -14,8 +14,15 @@ from controlplane import carrier
 from controlplane.act.executor import Executor
 from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.registry import Registry
-from controlplane.model.action import Action, ActionContext, ActionRegistry, Change, UndoRecord, UndoResult
-from controlplane.model.action import UndoStatus
+from controlplane.model.action import (
+    Action,
+    ActionContext,
+    ActionRegistry,
+    Change,
+    UndoRecord,
+    UndoResult,
+    UndoStatus,
+)
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Outcome
 from controlplane.model.target import Target
@@ -65,6 +72,4 @@ def executor(database_url: str, broker_url: str, log: str, name: str) -> Executo
 
 if __name__ == "__main__":
     arguments = sys.argv[1:5]
-    sys.exit(
-        run_worker(arguments[1], lambda: executor(*arguments), name=arguments[3], sweep_seconds=0.2)
-    )
+    sys.exit(run_worker(arguments[1], lambda: executor(*arguments), name=arguments[3], sweep_seconds=0.2))

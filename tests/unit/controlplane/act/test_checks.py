@@ -1,5 +1,6 @@
 """Four results of a verification, judged from looks alone."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,12 +38,10 @@ def snapshot(now: float, good: bool | None, *, since: float | None = None, **mor
     )
     traffic = {TARGET: more.get("traffic", True)}
     seen = more.get("seen", now)
-    return SignalsSnapshot(
-        at=at(seen), evaluated_at=at(seen), signals={SIGNAL: state}, takes_traffic=traffic
-    )
+    return SignalsSnapshot(at=at(seen), evaluated_at=at(seen), signals={SIGNAL: state}, takes_traffic=traffic)
 
 
-def follow(verdicts: list[bool | None], *, effect: float = -10.0, **more: Any) -> CheckState:
+def follow(verdicts: Sequence[bool | None], *, effect: float = -10.0, **more: Any) -> CheckState:
     """Look every two seconds, as the loop ticks."""
     state = begin(CHECK, START, at(effect))
     for index, good in enumerate(verdicts):
@@ -98,9 +97,7 @@ def test_a_snapshot_that_is_old_says_nothing() -> None:
 
 
 def test_without_a_signal_nothing_can_be_proved() -> None:
-    state = look(
-        CHECK, begin(CHECK, START, None), None, signal=None, target=None, effect_at=None, now=START
-    )
+    state = look(CHECK, begin(CHECK, START, None), None, signal=None, target=None, effect_at=None, now=START)
     assert state.result == CheckResult.INCONCLUSIVE
 
 

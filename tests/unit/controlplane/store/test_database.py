@@ -63,10 +63,15 @@ def test_ours_is_synchronous(tmp_path: Path) -> None:
 
 def test_an_error_inside_rolls_everything_back_and_calls_nobody(database: Database) -> None:
     called = []
-    with pytest.raises(ZeroDivisionError), database.transaction() as tx:
-        tx.emit("run", "run-1")
-        tx.after_commit(lambda: called.append("after"))
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with database.transaction() as tx:
+            tx.emit("run", "run-1")
+            tx.after_commit(lambda: called.append("after"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with database.reading() as tx:
         assert tx.events.after(0) == []
     assert called == []
@@ -94,9 +99,9 @@ def test_what_is_written_while_reading_is_not_kept(database: Database) -> None:
 
 
 def test_the_databases_errors_are_mapped(database: Database) -> None:
+    row = {"name": "a", "service": "", "at": database.now(), "body": {}}
     with pytest.raises(Conflict), database.transaction() as tx:
-        for _ in range(2):
-            tx.write(insert(snapshots).values(name="a", service="", at=tx.now, body={}))
+        tx.write(insert(snapshots).values([row, row]))
     with pytest.raises(Unavailable), database.transaction() as tx:
         tx.connection.execute(text("select nonsense"))
 
