@@ -14,7 +14,7 @@ from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
 from tests.support.drill_world import Controlplane, World, failover, nobody, restart
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 RESULT_KEYS = {
     "drill", "verdict", "playbook", "injectedAt", "detectedAt", "mitigatedAt", "recoveredAt", "timeToDetect",
