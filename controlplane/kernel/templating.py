@@ -23,9 +23,8 @@ from controlplane.kernel.errors import InvalidInput
 MAX_SOURCE = 4096
 MAX_RESULT = 64 * 1024
 MAX_RANGE = 10_000
-_DROPPED_FILTERS = frozenset(
-    ["attr", "batch", "center", "format", "indent", "pprint", "random", "slice", "urlize", "wordwrap", "xmlattr"]
-)
+_UNBOUNDED_FILTERS = ("batch", "center", "format", "indent", "slice", "urlize", "wordwrap", "xmlattr")
+_DROPPED_FILTERS = ("attr", "pprint", "random", *_UNBOUNDED_FILTERS)
 _GROWING_METHODS = frozenset(
     {
         "center",
