@@ -7,6 +7,7 @@ leaves the last picture, marked as no longer fresh; it is never made up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -21,6 +22,8 @@ from controlplane.platforms.port import Platform
 from controlplane.store.transaction import Transaction
 
 PLATFORM = "platform"
+PATIENCE = 1.0
+"""Seconds that a tick waits for the platform."""
 LOST_AFTER = 30.0
 """Seconds after which a source that does not answer is lost, not merely stale."""
 
@@ -76,23 +79,43 @@ class DocumentCache:
         )
 
 
-@dataclass(slots=True)
 class Fleet:
-    """One service's fleet as last seen. ``read_at``: when the platform was asked for it."""
+    """One service's fleet as last seen. ``read_at``: when the platform was asked for it.
 
-    topology: Topology | None = None
-    weights: Weights | None = None
-    read_at: datetime | None = None
-    error: str = "not asked yet"
+    The platform is asked in a thread, one question at a time, and waited for a little while:
+    a platform that hangs makes the fleet's picture old, not the tick.
+    """
 
-    def look(self, platform: Platform, service: str, now: datetime) -> None:
+    def __init__(self, platform: Platform, service: str) -> None:
+        self.topology: Topology | None = None
+        self.weights: Weights | None = None
+        self.read_at: datetime | None = None
+        self.error = "not asked yet"
+        self._platform, self._service = platform, service
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"fleet-{service}")
+        self._asked: tuple[datetime, Future[tuple[Weights, Topology]]] | None = None
+
+    def look(self, now: datetime) -> None:
         """Ask the platform; keep the last picture when it does not answer."""
+        asked_at, answer = self._asked or (now, self._pool.submit(self._read))
+        self._asked = (asked_at, answer)
         try:
-            weights, topology = platform.weights(service), platform.topology(service)
-        except FleetwardError as error:
-            self.error = str(error)
+            weights, topology = answer.result(PATIENCE)
+        except TimeoutError:
+            self.error = f"no answer within {PATIENCE:g} s"
             return
-        self.weights, self.topology, self.read_at, self.error = weights, topology, now, ""
+        except FleetwardError as error:
+            self.error, self._asked = str(error), None
+            return
+        self.weights, self.topology, self.read_at, self.error = weights, topology, asked_at, ""
+        self._asked = None
+
+    def close(self) -> None:
+        """Ask no more; an answer that is still on its way is not waited for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self) -> tuple[Weights, Topology]:
+        return self._platform.weights(self._service), self._platform.topology(self._service)
 
     def source(self, now: datetime) -> SourceState:
         """Return the platform as a source of observation."""

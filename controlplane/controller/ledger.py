@@ -81,10 +81,10 @@ class IncidentKeeper:
             changed_at=now,
             value=verdict.state.value,
             objective=verdict.state.objective,
-            detail=verdict.state.detail,
+            detail=incidents.words(verdict),
         )
         log.info("incident opened", incident=incident.id, signal=incident.signal, value=incident.value)
-        return tx.incidents.add(incident, verdict.state.detail)
+        return tx.incidents.add(incident, incident.detail)
 
     def _advance(
         self,
@@ -133,17 +133,23 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
         return
     rows = [row for row in tx.ledger.list() if Target.parse(row.target).service == service.name]
     # A run that ended after the platform was read may have written meanwhile: its claims stay.
-    busy = {run.id for run in tx.runs.list(RunQuery(service=service.name, ended_after=fleet.read_at))}
+    runs = tx.runs.list(RunQuery(service=service.name, ended_after=fleet.read_at))
+    busy = {run.id for run in runs}
+    worked_on = [Target.parse(run.target) for run in runs if run.target is not None]
     busy |= {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
     seen = service_state.in_service(fleet.topology, fleet.weights)
+    seen = {target for target in seen if not any(place.contains(target) for place in worked_on)}
     for row in service_state.to_release(rows, seen, busy):
         tx.ledger.release(target=row.target, holder=row.holder, dimension=row.dimension)
         log.info("back in service", target=row.target, holder=row.holder)
     for target, dimension in service_state.to_claim(rows, service, fleet.weights):
         tx.ledger.claim(
-            target, dimension, service_state.FOREIGN, "no weight at the platform, by nobody of ours"
+            target,
+            dimension,
+            service_state.FOREIGN,
+            "no weight at the platform, and claimed by no run or drill",
         )
-        log.warning("somebody took it out of service", target=str(target))
+        log.warning("out of service without a claim", target=str(target))
 
 
 def held_targets(tx: Transaction, service: str) -> Mapping[Target, str]:

@@ -91,7 +91,11 @@ class Controller:
         clock, due = self._parts.clock, self._parts.clock.monotonic()
         try:
             while not stop.is_set():
+                began = clock.monotonic()
                 self.tick()
+                took = clock.monotonic() - began
+                if took > self._parts.tick:
+                    log.warning("slow tick", seconds=round(took, 2), tick=self._parts.tick)
                 late = clock.monotonic() - due
                 due += self._parts.tick * (1 + max(0, int(late // self._parts.tick)))
                 stop.wait(max(0.0, due - clock.monotonic()))
@@ -192,7 +196,7 @@ class Controller:
             self._cleaned_at = now
             with self._shared.transaction() as tx:
                 tx.events.prune(now - KEEP_EVENTS)
-                tx.decisions.prune(KEEP_DECISIONS)
+                tx.decisions.prune(now - KEEP_DECISIONS)
 
     def _sweep_until(self, stop: threading.Event) -> None:
         while not stop.wait(SWEEP_SECONDS):

@@ -98,11 +98,15 @@ class ServiceTick:
     observer: Observer
     prober: Asks
     ticks: int = 0
-    fleet: Fleet = field(default_factory=Fleet)
+    rebuilt: bool = False
+    fleet: Fleet = field(init=False)
     memories: dict[Signal, incidents.Memory] = field(default_factory=dict)
     history: list[HistoryPoint] = field(default_factory=list)
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
+
+    def __post_init__(self) -> None:
+        self.fleet = Fleet(self.shared.platform, self.service.name)
 
     def start(self) -> None:
         """Start the canaries, and take over the history that was left behind."""
@@ -113,18 +117,23 @@ class ServiceTick:
         self.prober.start()
 
     def stop(self) -> None:
+        """Ask nobody any more."""
         self.prober.stop()
+        self.fleet.close()
 
     def look(self, documents: Documents, now: datetime) -> None:
         """Do one tick. Without any picture of the fleet there is nothing to look at."""
-        self.fleet.look(self.shared.platform, self.service.name, now)
+        self.fleet.look(now)
         topology = self.fleet.topology
         if topology is None:
             log.warning("no picture of the fleet", service=self.service.name, error=self.fleet.error)
             return
         self.prober.aim({target: view.address for target, view in topology.replicas()})
-        if self.ticks == 0:
+        if not self.rebuilt:
+            # A tick of its own: reading history takes as long as several, and the lease must be kept.
+            self.rebuilt = True
             self.observer.rebuild(now, topology, self.fleet.weights)
+            return
         concluded = self._conclude(documents, topology, now)
         self.ticks += 1
         with self.shared.transaction() as tx:

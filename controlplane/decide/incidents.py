@@ -117,7 +117,7 @@ def _from_pending(verdict: Verdict, memory: Memory, around: Circumstances) -> St
         if held < verdict.hold or not (around.confirmed or memory.bad_ticks >= BAD_TICKS):
             return None
         why = "two sources agree" if around.confirmed else f"bad at {memory.bad_ticks} ticks"
-        return Step(IncidentState.FIRING, f"{_words(verdict)} ({why})")
+        return Step(IncidentState.FIRING, f"{words(verdict)} ({why})")
     if memory.calm_ticks >= CALM_TICKS:
         return Step(IncidentState.RESOLVED, "it did not last")
     return None
@@ -154,7 +154,7 @@ def _healed(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | N
 
 def _from_mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
     if around.takes_traffic is not False and memory.bad_ticks >= BAD_TICKS:
-        return Step(IncidentState.FIRING, f"it has traffic again, and {_words(verdict)}")
+        return Step(IncidentState.FIRING, f"it has traffic again, and {words(verdict)}")
     return _healed(verdict, memory, around)
 
 
@@ -164,8 +164,8 @@ def _from_unknown(verdict: Verdict, memory: Memory, around: Circumstances, *, fi
         return mitigated
     if verdict.bad:
         if fired and (around.confirmed or memory.bad_ticks >= BAD_TICKS):
-            return Step(IncidentState.FIRING, f"seen again: {_words(verdict)}")
-        return None if fired else Step(IncidentState.PENDING, f"seen again: {_words(verdict)}")
+            return Step(IncidentState.FIRING, f"seen again: {words(verdict)}")
+        return None if fired else Step(IncidentState.PENDING, f"seen again: {words(verdict)}")
     if not fired and memory.calm_ticks >= CALM_TICKS:
         return Step(IncidentState.RESOLVED, "seen again: it did not last")
     return _healed(verdict, memory, around)
@@ -187,7 +187,8 @@ def is_old_enough(incident: Incident, now: datetime, tick: float) -> bool:
     return now - incident.opened_at >= timedelta(seconds=0.75 * tick)
 
 
-def _words(verdict: Verdict) -> str:
+def words(verdict: Verdict) -> str:
+    """Return what a verdict rests on, in one line."""
     state = verdict.state
     value = "no data" if state.value is None else f"{state.value:.4g}"
     tiers = f", tiers {' '.join(verdict.tiers)}" if verdict.tiers else ""

@@ -15,6 +15,9 @@ import numpy as np
 
 from controlplane.observe.windows import Floats, Ints, WindowStore
 
+LATE = 1.75
+"""Steps after which what gathered was not of the last step alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -31,7 +34,7 @@ class CounterBook:
 
     def __init__(self, store: WindowStore, tick: float, forget_after: float = 300.0) -> None:
         self._store = store
-        self._late_after = 1.75 * tick
+        self._tick = tick
         self._sibling_within = 3 * tick
         self._forget_after = forget_after
         self._ids: dict[Hashable, int] = {}
@@ -39,8 +42,8 @@ class CounterBook:
         self._seen = np.full(256, -np.inf)
         self._groups: dict[tuple[str, Hashable], float] = {}
 
-    def step(self, readings: Sequence[Reading], at: float) -> None:
-        """Take the readings of ``at`` (unix seconds).
+    def step(self, readings: Sequence[Reading], at: float, *, spacing: float | None = None) -> None:
+        """Take the readings of ``at`` (unix seconds); ``spacing``: time between steps, if not a tick.
 
         The caller commits the store. Two readings of one series in a step are a mistake of
         the caller's; the later one wins.
@@ -51,20 +54,21 @@ class CounterBook:
         ids = np.array([self._id(reading.series) for reading in readings])
         born = np.array([self._was_born(reading.group, at) for reading in readings])
         good = np.isfinite(values) & (values >= 0)
-        amounts = np.where(good, self._increments(ids, values, born, at), 0.0)
+        forget = max(self._forget_after, LATE * (spacing or 0.0))
+        amounts = np.where(good, self._increments(ids, values, born, at - forget), 0.0)
         since = self._seen[ids]
-        late = good & np.isfinite(since) & (at - since > self._late_after)
+        late = good & np.isfinite(since) & (at - since > LATE * (spacing or self._tick))
         self._write(readings, amounts, late, since, at)
         self._last[ids[good]] = values[good]
         self._seen[ids[good]] = at
         for reading in readings:
             self._groups[reading.group] = at
 
-    def _increments(self, ids: Ints, values: Floats, born: Floats, at: float) -> Floats:
+    def _increments(self, ids: Ints, values: Floats, born: Floats, oldest: float) -> Floats:
         last, seen = self._last[ids], self._seen[ids]
         grown = np.where(values >= last, values - last, values)
         first = ~np.isfinite(seen)
-        forgotten = ~first & (at - seen > self._forget_after)
+        forgotten = ~first & (seen < oldest)
         return np.where(first, np.where(born, values, 0.0), np.where(forgotten, 0.0, grown))
 
     def _write(

@@ -60,12 +60,15 @@ class Measures:
     folds: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, Mapping[Target, bool]] = field(default_factory=dict)
     """This tick's verdicts on replicas, good or not, by indicator."""
+    _short_at: float = field(default=-math.inf, init=False)
+    _short_sums: Floats = field(default_factory=lambda: np.zeros(0), init=False)
 
     def counts(self, asks: Sequence[Ask], windows: Sequence[float]) -> Counts:
         """Return the counts of every ask over every window (seconds back from the last tick)."""
         terms = [self._terms(ask) for ask in asks]
         good = self._combine([each[0] for each in terms], windows)
-        return Counts(np.maximum(good, 0.0), self._combine([each[1] for each in terms], windows))
+        total = self._combine([each[1] for each in terms], windows)
+        return Counts(np.clip(good, 0.0, total), total)
 
     def bound(self, indicator: str, threshold: float) -> float:
         """Return the bucket bound that stands in for ``threshold``: the next one at or below it."""
@@ -76,16 +79,13 @@ class Measures:
 
     def share(self, indicator: str, target: Target, threshold: float | None = None) -> float | None:
         """Return the good share over the short window, None without events."""
-        counts = self.counts([Ask(indicator, target, threshold)], [SHORT])
-        total = float(counts.total[0, 0])
-        return min(1.0, float(counts.good[0, 0]) / total) if total > 0 else None
+        good, total = (self._add(terms) for terms in self._terms(Ask(indicator, target, threshold)))
+        return min(1.0, max(0.0, good) / total) if total > 0 else None
 
-    def rate(self, measure: str, target: Target, window: float = SHORT) -> float | None:
+    def rate(self, measure: str, target: Target) -> float | None:
         """Return a counter's increase per second, None when it was never seen at ``target``."""
-        row, covered = self.store.find((measure, ALL, target)), self.store.covered(window)
-        if row is None or covered <= 0:
-            return None
-        return float(self.store.sums(np.array([row]), [window])[0, 0]) / covered
+        increase, covered = self._short((measure, ALL, target)), self.store.covered(SHORT)
+        return None if increase is None or covered <= 0 else increase / covered
 
     def quantile(self, measure: str, quantile: float, target: Target) -> float | None:
         """Return a percentile over the short window, linear inside its bucket; None without observations.
@@ -93,11 +93,10 @@ class Measures:
         In the open last bucket the answer is that bucket's lower bound, as in Prometheus.
         """
         bounds = sorted(self.store.parts(measure))
-        rows = [self.store.find((measure, bound, target)) for bound in bounds]
-        if not rows or not math.isinf(bounds[-1]):
+        if not bounds or not math.isinf(bounds[-1]):
             return None
-        index = np.array([-1 if row is None else row for row in rows])
-        below = np.maximum.accumulate(self.store.sums(index, [SHORT])[:, 0])
+        counts = [self._short((measure, bound, target)) or 0.0 for bound in bounds]
+        below = np.maximum.accumulate(np.array(counts))
         if below[-1] <= 0:
             return None
         rank = quantile * below[-1]
@@ -162,6 +161,17 @@ class Measures:
         named = {"ttft": objectives.ttft, "itl": objectives.tpot, "tpot": objectives.tpot}
         return named.get(indicator, math.inf) if indicator in LATENCIES else None
 
+    def _short(self, key: Key) -> float | None:
+        """Return a row's increase over the short window; all rows are computed once a tick."""
+        if self._short_at != self.store.last_at or self._short_sums.size < len(self.store):
+            self._short_sums = self.store.sums(np.arange(len(self.store)), [SHORT])[:, 0]
+            self._short_at = self.store.last_at
+        row = self.store.find(key)
+        return None if row is None else float(self._short_sums[row])
+
+    def _add(self, terms: _Terms) -> float:
+        return sum(weight * (self._short(key) or 0.0) for weight, key in terms)
+
     def _terms(self, ask: Ask) -> tuple[_Terms, _Terms]:
         """Say which rows, added or taken away, make up an ask's good and total events."""
         name, target = ask.indicator, ask.target
@@ -178,7 +188,9 @@ class Measures:
     def _success(self, target: Target) -> tuple[_Terms, _Terms]:
         seen = any(self.store.find(("responses", part, target)) is not None for part in (GOOD, BAD))
         if seen:
-            good: _Terms = [(1.0, ("responses", GOOD, target)), (-1.0, ("finished", BAD, target))]
+            # A canary that gives up leaves an abort in the engine that was no client's.
+            ours = (1.0, ("canary_aborts", ALL, target))
+            good: _Terms = [(1.0, ("responses", GOOD, target)), (-1.0, ("finished", BAD, target)), ours]
             return good, [(1.0, ("responses", GOOD, target)), (1.0, ("responses", BAD, target))]
         both: _Terms = [(1.0, ("finished", GOOD, target)), (1.0, ("finished", BAD, target))]
         return [(1.0, ("finished", GOOD, target))], both

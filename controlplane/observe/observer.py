@@ -30,9 +30,9 @@ from controlplane.observe.windows import WindowStore
 TICK = 2.0
 LAG = 0.3
 """Seconds. A scrape's samples are stored within a few tens of milliseconds of its time stamp."""
-REBUILD = 180.0
-"""Seconds of history read at a tick's resolution on start; before that, at the coarse ring's."""
-REBUILD_COARSE = 6 * 3600.0
+REBUILD = ((6 * 3600.0, 30.0, 900.0), (30.0, 0.0, TICK))
+"""What is read on start: from and until so many seconds ago, in such steps. The longest paging window
+coarsely, the shortest at a tick's resolution: 40 points a series, so that a take-over takes a second."""
 _LOST_AFTER = 30.0
 _OLD_SCRAPE = 3.0
 """Ticks after which a scrape says nothing about now."""
@@ -107,7 +107,9 @@ class Observer:
         found = self._sort(answers)
         self._remember(answers, found, at)
         fresh = {name for name, memory in self._memory.items() if memory.fresh}
-        found.readings += [self._canary_tokens(target, n) for target, n in self.probes.tokens().items()]
+        for target, (tokens, aborts) in self.probes.cost().items():
+            found.readings.append(self._canary("canary_tokens", target, tokens))
+            found.readings.append(self._canary("canary_aborts", target, aborts))
         self._book.step(found.readings, moment)
         self.measures.gauges = found.gauges
         seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
@@ -124,15 +126,13 @@ class Observer:
         self._sorter.place([target for target, _ in topology.replicas()], _evacuated(weights))
         end = now - timedelta(seconds=self.lag)
         counters = {query.name: query.promql for query in self._queries if self._counts(query)}
-        spans = ((REBUILD_COARSE, REBUILD, self.measures.store.coarse_step), (REBUILD, 0.0, self.tick))
-        for start, stop, step in spans:
+        for start, stop, step in REBUILD:
             since, until = end - timedelta(seconds=start), end - timedelta(seconds=stop)
             answers = self.source.ranges(counters, since, until, step)
-            self._replay(
-                {name: answer for name, answer in answers.items() if not isinstance(answer, FleetwardError)}
-            )
+            tracks = {name: each for name, each in answers.items() if not isinstance(each, FleetwardError)}
+            self._replay(tracks, step)
 
-    def _replay(self, answers: Mapping[str, list[Track]]) -> None:
+    def _replay(self, answers: Mapping[str, list[Track]], step: float) -> None:
         by_time: dict[float, dict[str, list[Row]]] = {}
         for name, tracks in answers.items():
             for track in tracks:
@@ -142,7 +142,7 @@ class Observer:
         for before, at in pairwise([-math.inf, *times]):
             if at > before and at > self.measures.store.last_at:
                 found = self._sort(by_time[at])
-                self._book.step(found.readings, at)
+                self._book.step(found.readings, at, spacing=step)
                 self.measures.store.commit(at)
 
     def _sort(self, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
@@ -194,9 +194,9 @@ class Observer:
             feeds = rows(indicator, part, target)
             measures.store.add_each(feeds[:-1] if target.zone in evacuated else feeds, amount)
 
-    def _canary_tokens(self, target: Target, count: int) -> Reading:
-        rows = self._sorter.rows("canary_tokens", ALL, target)
-        return Reading(("canary_tokens", target), ("canary_tokens", target), rows, float(count))
+    def _canary(self, name: str, target: Target, count: int) -> Reading:
+        """Read what the canaries themselves added to the engines' counters."""
+        return Reading((name, target), (name, target), self._sorter.rows(name, ALL, target), float(count))
 
     @property
     def needed(self) -> frozenset[str]:

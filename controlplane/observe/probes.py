@@ -42,6 +42,7 @@ class _History:
     first_token_at: float | None = None
     good_since: float | None = None
     tokens: int = 0
+    aborts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +105,16 @@ class ProbeBook:
             history.answers.append(answer)
             history.asked_at = None
             history.tokens += answer.tokens
+            history.aborts += answer.kind == "timeout"
             if not self._is_good(history):
                 history.good_since = None
             elif history.good_since is None:
                 history.good_since = answer.ended
 
-    def tokens(self) -> dict[Target, int]:
-        """Return how many output tokens the questions have cost so far, by replica."""
+    def cost(self) -> dict[Target, tuple[int, int]]:
+        """Return by replica how many output tokens the questions took so far, and how many were given up."""
         with self._lock:
-            return {target: history.tokens for target, history in self._histories.items()}
+            return {target: (each.tokens, each.aborts) for target, each in self._histories.items()}
 
     def replica(self, target: Target, now: float) -> ReplicaVerdict:
         """Return the verdict on one replica at ``now``."""

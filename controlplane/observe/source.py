@@ -30,7 +30,7 @@ CONNECT_TIMEOUT = 0.5
 READ_TIMEOUT = 1.5
 """Seconds. Together the length of a tick, so that one blind tick does not become two."""
 
-RANGE_TIMEOUT = 15.0
+RANGE_TIMEOUT = 4.0
 """Seconds. Ranges are read at the start only."""
 
 
