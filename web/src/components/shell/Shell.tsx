@@ -54,7 +54,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main>
         <Banners />
-        <div id="content" className={classes.content} tabIndex={-1}>
+        <div id="content" data-testid="content" className={classes.content} tabIndex={-1}>
           <Outlet />
         </div>
       </AppShell.Main>

@@ -39,6 +39,11 @@ function Step({ step }: { step: StepRecord }) {
             {words.due} <TimeAgo at={step.dueAt} />
           </span>
         )}
+        {step.blockedAt !== null && step.endedAt === null && (
+          <span className={classes.held}>
+            {words.held} <TimeAgo at={step.blockedAt} />
+          </span>
+        )}
         <span className={classes.took}>
           <Duration from={step.startedAt} to={step.endedAt} />
         </span>
@@ -47,6 +52,12 @@ function Step({ step }: { step: StepRecord }) {
         <p className={classes.error} role="note">
           {words.error}: {step.error}
         </p>
+      )}
+      {Object.keys(step.parameters).length > 0 && (
+        <div className={classes.given}>
+          <span className={classes.dim}>{words.parameters}</span>
+          <Values values={step.parameters} />
+        </div>
       )}
       {outputs && (
         <details className={classes.outputs} open>

@@ -53,6 +53,8 @@ export const runs = {
   },
   step: {
     attempt: (value: number) => `Attempt ${value}`,
+    parameters: 'With',
+    held: 'Held back since',
     outputs: 'Outputs',
     error: 'Error',
     due: 'Due',
