@@ -1,17 +1,19 @@
 """``zone.gray``: a zone that answers everything, only too slowly: the failure that health checks miss.
 
 Seen from outside by a short question to each replica before, during and after, past the gateway:
-the time per token is compared with what it was when the fault was armed.
+the time per token, over that of replicas elsewhere at the same moment, is compared with what it was
+when the fault was armed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import ClassVar
 
 from pydantic import Field
 
-from chaos.drivers.port import Capability, Driver, NodeFault
+from chaos.drivers.port import Answer, Capability, Driver, NodeFault
 from chaos.faults.base import Armed, Fault, Placed, Seen, nodes_of, replicas_of
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.base import Level, Model
@@ -42,11 +44,11 @@ class ZoneGray(Fault[ZoneGrayParameters]):
     needs: ClassVar[frozenset[Capability]] = frozenset({"slow"})
 
     def arm(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Armed:
-        before = _time_per_token(fault, driver)
+        before = _relative_pace(fault, driver)
         if before is None:
             raise Unavailable("no replica of the target answers: being slow could not be seen")
         zones = tuple(sorted({target.zone for target in fault.targets if target.zone}))
-        return Armed({"nodes": nodes_of(fault.targets, driver), "timePerToken": before}, zones=zones)
+        return Armed({"nodes": nodes_of(fault.targets, driver), "pace": before}, zones=zones)
 
     def inject(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> None:
         body = NodeFault(kind="slow", factor=fault.parameters.factor, expires_at=fault.expires_at)
@@ -79,12 +81,25 @@ class ZoneGray(Fault[ZoneGrayParameters]):
 
     @staticmethod
     def _growth(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
-        now = _time_per_token(fault, driver)
-        return None if now is None else now / float(fault.undo["timePerToken"])
+        now = _relative_pace(fault, driver)
+        return None if now is None else now / float(fault.undo["pace"])
 
 
-def _time_per_token(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
-    """Return the median over the target's replicas, seconds; None when none answers in time."""
-    answers = driver.ask(replicas_of(fault.targets, driver), tokens=TOKENS, timeout=TIMEOUT)
+def _relative_pace(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
+    """Return the target's time per token over its peers' at the same moment; None when it is silent.
+
+    Medians over replicas. A machine that is busy for reasons of its own slows all of them down.
+    """
+    mine = replicas_of(fault.targets, driver)
+    fleet = [one for one in driver.targets() if one.level == "replica" and one not in mine]
+    peers = fleet[: len(mine)]
+    answers = driver.ask([*mine, *peers], tokens=TOKENS, timeout=TIMEOUT)
+    own, others = _median(answers[: len(mine)]), _median(answers[len(mine) :])
+    if peers and others is None:
+        raise Unavailable("no replica outside of the target answers: there is nothing to compare with")
+    return None if own is None else own / (others or 1.0)
+
+
+def _median(answers: Sequence[Answer]) -> float | None:
     measured = [answer.tpot for answer in answers if answer.ok and answer.tpot]
     return median(measured) if measured else None

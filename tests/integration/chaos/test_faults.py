@@ -50,7 +50,7 @@ def broken(life: FaultLife, database: Database) -> Iterator[Break]:
     with database.reading() as tx:
         standing = tx.faults.list(open=True)
     for fault in standing:
-        assert until(partial(is_reverted, life, fault), 30)
+        assert until(partial(is_reverted, life, fault), 60)
 
 
 def is_reverted(life: FaultLife, fault: FaultRecord) -> bool:
@@ -90,7 +90,7 @@ def test_the_command_line_ends_a_fault_with_nothing_but_the_state_directory(
         command(state_dir, "revert", "--all", "-o", "json"),
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=200,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -110,10 +110,10 @@ def test_the_reaper_ends_a_fault_whose_drill_does_not_exist(
 
     with subprocess.Popen(command(state_dir, "reaper")) as reaper:
         try:
-            assert until(is_clear, 40)
+            assert until(is_clear, 120)
         finally:
             reaper.send_signal(signal.SIGTERM)
-            assert reaper.wait(10) == 0
+            assert reaper.wait(30) == 0
     assert_nothing_left(ports, database)
 
 

@@ -1,3 +1,5 @@
+"""The commands of chaos, on a fleet in memory."""
+
 import json
 from collections.abc import Iterator
 from pathlib import Path

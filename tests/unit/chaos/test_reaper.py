@@ -1,3 +1,5 @@
+"""The reaper ends what nobody is responsible for, and nothing else."""
+
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The shipped drills can be carried out, and what cannot be is refused before it starts."""
+
 from pathlib import Path
 
 import pytest

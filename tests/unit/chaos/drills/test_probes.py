@@ -1,3 +1,5 @@
+"""The sources of evidence keep what they were told, and probes judge no better than the rows."""
+
 import json
 from typing import Any
 

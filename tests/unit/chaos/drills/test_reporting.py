@@ -1,3 +1,5 @@
+"""The result has exactly its names; page and JUnit say what the report says."""
+
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 

@@ -1,3 +1,5 @@
+"""The same targets for the same run and fault, from what the selector allows."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
