@@ -13,7 +13,8 @@ from controlplane.kernel.errors import Fenced
 from controlplane.model.action import UndoStatus
 from controlplane.model.states import RunState, StepState
 from controlplane.model.topology import WriteTag
-from tests.support.rig import Rig, Scripted
+from tests.support.rig import Rig
+from tests.support.scripted import Scripted
 
 CHECK = {"id": "headroom", "uses": "capacity.check", "with": {"without": "zone-a", "perReplica": 4}}
 SHIFT = {"id": "shift", "uses": "traffic.shift", "with": {"zone": "zone-a", "weight": 0, "over": "5s"}}

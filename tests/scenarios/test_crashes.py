@@ -11,7 +11,8 @@ import pytest
 from controlplane.model.outcome import Failed, FailureKind
 from controlplane.model.records import Run
 from controlplane.model.states import RunState
-from tests.support.rig import Crash, Fuse, Rig, Scripted
+from tests.support.rig import Crash, Fuse, Rig
+from tests.support.scripted import Scripted
 
 STEPS: list[dict[str, Any]] = [
     {"id": "look", "uses": "look", "with": {"value": 7}},

@@ -20,7 +20,8 @@ from controlplane.model.action import ActionContext, UndoResult, UndoStatus
 from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.records import Halt, Run
 from controlplane.model.states import RUN_MOVES, RunState, StepState, is_final
-from tests.support.rig import Crash, Fuse, Rig, Scripted, ScriptParameters, write
+from tests.support.rig import Crash, Fuse, Rig
+from tests.support.scripted import Scripted, ScriptParameters, write
 
 STEPS = st.lists(st.sampled_from(["ramp", "flaky", "fail", "wait"]), min_size=1, max_size=3)
 

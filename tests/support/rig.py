@@ -7,48 +7,42 @@ and a new executor goes on from the file alone.
 
 import functools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import event
 
+from controlplane.act.cancel import cancel_run
 from controlplane.act.executor import Executor
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.act.sweep import sweep
 from controlplane.actions import register
 from controlplane.kernel.clock import SystemClock, VirtualClock
+from controlplane.kernel.ids import new_id
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import (
     Action,
-    ActionContext,
     ActionRegistry,
-    Change,
     SignalReader,
-    Touch,
-    UndoRecord,
-    UndoResult,
-    UndoStatus,
 )
-from controlplane.model.base import Model
-from controlplane.model.outcome import Done, Outcome
 from controlplane.model.policy import Policy
 from controlplane.model.ports import Metrics, Notifier
-from controlplane.model.records import JournalLine, Run, StepRecord, UndoView
+from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
 from controlplane.model.states import is_final
 from controlplane.model.target import Target
 from controlplane.model.topology import Weights, WriteTag
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from tests.support.scripted import ZONE_A
 from tests.support.steps import SERVICE, Numbers, Outbox, Signals
 
 LEASE_OVER = 16.0
-ZONE_A = Target("chat", "local", "zone-a")
 
 
 class Crash(BaseException):
@@ -105,54 +99,6 @@ class FusedPlatform(MemoryPlatform):
         yield
         if self.fuse is not None:
             self.fuse.pass_("after an effect")
-
-
-class ScriptParameters(Model):
-    """Parameters of a scripted action: anything, to see what templates made of it."""
-
-    value: Any = None
-
-
-Behaviour = Callable[[ScriptParameters, ActionContext], Outcome]
-
-
-def _echo(parameters: ScriptParameters, context: ActionContext) -> Outcome:
-    return Done({"value": parameters.value})
-
-
-class Scripted(Action[ScriptParameters]):
-    """An action that a test writes: ``behave`` is called at each run; calls are counted."""
-
-    name = "scripted"
-    parameters = ScriptParameters
-    outputs: ClassVar = {}
-
-    def __init__(self, name: str, behave: Behaviour | None = None, **traits: Any) -> None:
-        self.name = name  # type: ignore[misc]
-        self.behave = behave or _echo
-        self.look: Callable[[ActionContext], Outcome | None] = traits.pop("look", lambda _: None)
-        self.touched: Sequence[Touch] = traits.pop("touches", ())
-        self.undo: Callable[[UndoRecord], UndoResult] = traits.pop(
-            "undo", lambda _: UndoResult(UndoStatus.UNDONE)
-        )
-        self.idempotent = traits.pop("idempotent", True)  # type: ignore[misc]
-        self.reversible = traits.pop("reversible", True)  # type: ignore[misc]
-        self.calls: list[tuple[int, dict[str, Any]]] = []
-        self.looks = 0
-
-    def run(self, parameters: ScriptParameters, context: ActionContext) -> Outcome:
-        self.calls.append((context.attempt, dict(context.state)))
-        return self.behave(parameters, context)
-
-    def touches(self, parameters: ScriptParameters, context: ActionContext) -> list[Touch]:
-        return list(self.touched)
-
-    def observe(self, parameters: ScriptParameters, context: ActionContext) -> Outcome | None:
-        self.looks += 1
-        return self.look(context)
-
-    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        return self.undo(record)
 
 
 @functools.cache
@@ -282,6 +228,16 @@ class Rig:
         self.clock.advance(LEASE_OVER)
         self.executor = self.new_executor()
 
+    def halt(self, **scope: Any) -> str:
+        """Stop automation in a scope, and return the halt's id."""
+        with self.database.transaction() as tx:
+            values = {"id": new_id("halt"), "reason": "stop it", "by": "ada", "created_at": self.clock.now()}
+            return tx.halts.add(Halt(**{**values, **scope})).id
+
+    def cancel(self, run: Run, **more: Any) -> None:
+        with self.database.transaction() as tx:
+            cancel_run(tx, run.id, by="ada", wake=self.woken.append, **more)
+
     # ── what a test looks at ────────────────────────────────────────────────────────────────────────────────
 
     def run(self, run: Run | str) -> Run:
@@ -309,9 +265,3 @@ class Rig:
 
     def weights(self) -> dict[str, int]:
         return self.platform.weights("chat").weights
-
-
-def write(context: ActionContext, before: Any, after: Any, part: str = "", field: str = "knob") -> WriteTag:
-    """Make an effect on zone-a that only the engine knows of."""
-    with context.effect(Change(ZONE_A, field, before, after), part) as tag:
-        return tag
