@@ -24,8 +24,8 @@ from controlplane.kernel.errors import NotFound, Unavailable
 Progress = Callable[[str], None]
 """Is told each step in a line of text."""
 
-READY_WITHIN = 60.0
-"""Seconds until a start counts as failed; about 12 are usual."""
+READY_WITHIN = 120.0
+"""Seconds until a start counts as failed; about 12 are usual, a machine with other work needs longer."""
 
 GRACE = 5.0
 """Seconds that processes get to end by themselves."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -37,7 +36,15 @@ Documents = Annotated[
     typer.Option("--file", "-f", help="More YAML to apply: a file or a folder.", exists=True),
 ]
 
-narration = Console(stderr=True, highlight=False)
+
+class Narration(Console):
+    """Words for whoever listens; when nobody does any more (a closed pipe), only the words end."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+narration = Narration(stderr=True, highlight=False)
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +70,7 @@ def up(
     in the state directory is adopted or ended.
     """
     fleet = _fleet(state_dir, mode, seed, trace, files, api_port)
-    with interruptible() as stop, fleet.running(_say):
+    with interruptible() as stop, fleet.running(_say, stop):
         _say(f"console: {fleet.sign_in_address()}")
         _say("Ctrl-C stops everything")
         tend_until(fleet, stop)
@@ -94,7 +101,7 @@ def demo(
         raise InvalidInput(message, hint="table or json")
     fleet = _fleet(state_dir, mode, seed, None, None, None)
     code = 3  # interrupted before there was a verdict
-    with interruptible() as stop, fleet.running(_say):
+    with interruptible() as stop, fleet.running(_say, stop):
         code = run_demo(fleet, drill, stop, _say, as_json=output == "json")
         if not once and not stop.is_set():
             _say(f"console: {fleet.sign_in_address()}")
@@ -112,7 +119,10 @@ def tend_until(fleet: EmbeddedFleet, stop: threading.Event) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Turn Ctrl-C and SIGTERM into an event; a start that is interrupted is unwound by KeyboardInterrupt."""
+    """Turn Ctrl-C, SIGTERM and a lost terminal into an event, and unwind by KeyboardInterrupt.
+
+    Once the event is set, by a signal or by whoever yields it, further signals change nothing.
+    """
     stop = threading.Event()
 
     def request(number: int, frame: FrameType | None) -> None:
@@ -122,11 +132,14 @@ def interruptible() -> Iterator[threading.Event]:
         stop.set()
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup means to outlive the terminal
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, request) for number in numbers}
     try:
         yield stop
     except KeyboardInterrupt:
-        sys.stderr.flush()
+        stop.set()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -164,4 +177,5 @@ def _mode(text: str | None) -> Mode | None:
 
 
 def _say(line: str) -> None:
-    narration.print(line, markup=False, soft_wrap=True)
+    with suppress(OSError):  # a terminal that is gone must not keep anything from being stopped
+        narration.print(line, markup=False, soft_wrap=True)

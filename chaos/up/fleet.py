@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,7 +33,8 @@ from controlplane.store.database import Database
 
 Progress = Callable[[str], None]
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
+"""About 8 s are usual; a machine that does other things as well may need longer."""
 POLL_SECONDS = 0.2
 FRESH = timedelta(seconds=6)
 """A controller that measured within three ticks is at work."""
@@ -63,13 +65,15 @@ class EmbeddedFleet:
         self.stack = Stack(self.table, self.clock, options.api_port or ports[0], ports[1])
 
     @contextmanager
-    def running(self, progress: Progress) -> Iterator[EmbeddedFleet]:
-        """Bring everything up, and down again however the block ends."""
+    def running(self, progress: Progress, stop: threading.Event | None = None) -> Iterator[EmbeddedFleet]:
+        """Bring everything up, and down again however the block ends; ``stop`` is set before it goes down."""
         with self._owned():
             try:
                 self._start(progress)
                 yield self
             finally:
+                if stop is not None:
+                    stop.set()
                 self._stop(progress)
 
     def tend(self) -> list[str]:
@@ -113,11 +117,14 @@ class EmbeddedFleet:
 
     def _stop(self, progress: Progress) -> None:
         progress("stopping")
-        killed = self.stack.stop()
-        killed += self.lab.stop(progress)
+        killed: list[str] = []
+        try:
+            killed += self.stack.stop()
+        finally:
+            killed += self.lab.stop(progress)
+            self.database.close()
         if killed:
             progress(f"had to kill: {', '.join(killed)}")
-        self.database.close()
 
     def _prepare_database(self) -> str | None:
         """Apply the documents; return the admin token if this is the first start.
@@ -136,7 +143,8 @@ class EmbeddedFleet:
             for name in [name for name, is_ready in waiting.items() if is_ready()]:
                 del waiting[name]
                 progress(f"{name} ready")
-            self.tend()
+            for line in self.tend():
+                progress(line)
             if waiting and self.clock.monotonic() > deadline:
                 msg = f"not ready after {READY_SECONDS:.0f} s: {', '.join(waiting)}"
                 raise Unavailable(msg, hint=f"see {self.state_dir / 'logs'}")

@@ -2,7 +2,7 @@
 
 Each is started detached and recorded in the process table. One that dies is started again
 after a back-off that doubles up to half a minute and is forgotten once it has lived a
-minute. It never touches the lab's processes, and ends its own, last started first.
+minute. It never touches the lab's processes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from pathlib import Path
 
 from chaos.lab.processes import Kind, ProcessTable
 from controlplane.kernel.clock import Clock
-from controlplane.kernel.errors import Unavailable
+from controlplane.kernel.errors import FleetwardError, Unavailable
 
 FIRST_BACKOFF = 0.5
 MAX_BACKOFF = 30.0
 SETTLED = 60.0
 """Seconds after which a process that lives counts as well again."""
+
+CARRIER: Kind = "redis"
 
 COMMAND = (sys.executable, "-m", "controlplane.cli.main")
 
@@ -79,7 +81,7 @@ class Stack:
             "--appendonly",
             "no",
         )
-        self._start("redis", (*argv, "--dir", str(self.state_dir), "--daemonize", "no"))
+        self._start(CARRIER, (*argv, "--dir", str(self.state_dir), "--daemonize", "no"))
 
     def start_api(self) -> None:
         self._start("api", (*COMMAND, "api", "--port", str(self.api_port)))
@@ -104,16 +106,22 @@ class Stack:
                 said.append(f"{part.name} has ended; starting it again in {part.backoff:g} s")
                 part.backoff = min(part.backoff * 2, MAX_BACKOFF)
             elif now >= part.retry_at:
-                self._spawn(part)
-                part.restarts += 1
-                said.append(f"{part.name} started again ({part.restarts})")
+                said.append(self._start_again(part))
         return said
 
     def stop(self, grace: float = 8.0) -> list[str]:
-        """End the processes; return the names of those that had to be killed."""
-        names = [part.name for part in reversed(self._parts)]
+        """End the processes, Redis after those that talk to it; return the names that had to be killed."""
         self._parts.clear()
-        return self.table.terminate(names, grace)
+        return _end_all(self.table, grace)
+
+    def _start_again(self, part: _Part) -> str:
+        try:
+            self._spawn(part)
+        except FleetwardError as error:
+            part.retry_at = None
+            return f"{part.name} cannot be started again now: {error}"
+        part.restarts += 1
+        return f"{part.name} started again ({part.restarts})"
 
     def _start(self, name: Kind, argv: tuple[str, ...]) -> None:
         part = _Part(name, argv)
@@ -132,5 +140,12 @@ def end_leftovers(table: ProcessTable, grace: float = 5.0) -> list[str]:
     left = [
         record.name for record in table.records() if record.owner == "fleetward" and table.is_alive(record)
     ]
-    table.terminate([record.name for record in table.records() if record.owner == "fleetward"], grace)
+    _end_all(table, grace)
     return left
+
+
+def _end_all(table: ProcessTable, grace: float) -> list[str]:
+    """Ask the table, not anybody's memory: a start may have been cut short before it was remembered."""
+    names = [record.name for record in table.records() if record.owner == "fleetward"]
+    killed = table.terminate([name for name in names if name != CARRIER], grace)
+    return killed + table.terminate([name for name in names if name == CARRIER], grace)

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from controlplane.cli import documents, halts, serve, show
+from controlplane.cli import documents, halts, logs, serve, show
 from controlplane.cli.output import Exit, err
 from controlplane.kernel.errors import FleetwardError, InvalidDocuments
 
@@ -44,6 +44,7 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command line and exit with a documented code."""
+    logs.configure()
     try:
         code = build()(standalone_mode=False)
     except InvalidDocuments as error:
