@@ -69,6 +69,8 @@ class Desk:
                 run for run in runs if (run.name, run.incident) == (each.playbook.name, each.incident.id)
             ]
             parent = folding.parent_of(each.incident, found)
+            if parent is not None and not triggers.is_answerable(parent, playbooks):
+                parent = None
             alone = parent is None and self._may_stand_alone(each.incident)
             if triggers.is_answered(each, answers) or not (alone or parent):
                 continue

@@ -14,9 +14,10 @@ import structlog
 
 from controlplane.act.cancel import supersede_run
 from controlplane.controller.inputs import Fleet
-from controlplane.decide import folding, incidents, service_state
+from controlplane.decide import folding, incidents, service_state, triggers
 from controlplane.decide.signals import Verdict
 from controlplane.kernel.ids import new_id
+from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, is_final
@@ -39,6 +40,7 @@ class IncidentKeeper:
 
     service: str
     memories: dict[Signal, incidents.Memory]
+    playbooks: Sequence[Playbook]
     wake: Callable[[str], None]
 
     def keep(
@@ -120,7 +122,7 @@ class IncidentKeeper:
             if incident.parent != parent.id:
                 tx.incidents.update(incident.id, parent=parent.id)
                 log.info("incident folded", incident=incident.id, into=parent.id, target=parent.target)
-            if parent.state is IncidentState.FIRING:
+            if parent.state is IncidentState.FIRING and triggers.is_answerable(parent, self.playbooks):
                 for run in tx.runs.list(RunQuery(kind="playbook", incident=incident.id, active=True)):
                     reason = f"{incident.title} is part of {parent.title} ({parent.id})"
                     if run.stop is None:

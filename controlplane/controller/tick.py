@@ -139,7 +139,8 @@ class ServiceTick:
         with self.shared.transaction() as tx:
             reconcile(tx, self.service, self.fleet)
             held = held_targets(tx, self.service.name)
-            keeper = IncidentKeeper(self.service.name, self.memories, self.shared.wake)
+            playbooks = list(documents.playbooks.values())
+            keeper = IncidentKeeper(self.service.name, self.memories, playbooks, self.shared.wake)
             found = keeper.keep(tx, concluded.verdicts, self._around(concluded, held.keys(), now), now)
         self._act(documents, concluded, found, now)
         self._leave(concluded, now)

@@ -113,18 +113,18 @@ def _from_children(signal: Signal, children: Sequence[Verdict]) -> Verdict:
 
 
 def parent_of(incident: Incident, open_incidents: Sequence[Incident]) -> Incident | None:
-    """Return the widest active incident (of any signal) that an incident folds into, up to its zone."""
-    target = Target.parse(incident.target)
-    if target.level not in {"node", "replica", "gpu"}:
-        return None
-    wider = [
-        other
-        for other in open_incidents
-        if other.state in _ACTIVE
-        and other.target != incident.target
-        and Target.parse(other.target).level in PARENTS
-        and Target.parse(other.target).contains(target)
-    ]
+    """Return the widest active incident of the same signal that an incident folds into, up to its zone.
+
+    Another signal's is no parent: a slow zone is no reason to leave its hung replica alone.
+    """
+    signal = Signal.parse(incident.signal)
+    wider = []
+    for other in open_incidents:
+        if other.state in _ACTIVE and other.target != incident.target:
+            wide = Signal.parse(other.signal)
+            same = (wide.kind, wide.name) == (signal.kind, signal.name)
+            if same and wide.target.level in PARENTS and wide.target.contains(signal.target):
+                wider.append(other)
     return min(
         wider, key=lambda other: (len(other.target.split("/")), other.opened_at, other.id), default=None
     )

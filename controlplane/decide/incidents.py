@@ -191,6 +191,8 @@ def words(verdict: Verdict) -> str:
     """Return what a verdict rests on, in one line."""
     state = verdict.state
     value = "no data" if state.value is None else f"{state.value:.4g}"
-    tiers = f", tiers {' '.join(verdict.tiers)}" if verdict.tiers else ""
-    detail = f", {state.detail}" if state.detail else ""
-    return f"{value} against {state.objective:.4g} on {state.samples:.0f} samples{tiers}{detail}"
+    parts = [f"{value} against {state.objective:.4g}"]
+    if verdict.signal.kind == "slo":
+        parts[0] += f" on {state.samples:.0f} samples"
+        parts += [f"tiers {' '.join(verdict.tiers)}"] if verdict.tiers else []
+    return ", ".join([*parts, *([state.detail] if state.detail else [])])

@@ -28,7 +28,6 @@ from controlplane.model.records import Incident, Run
 from controlplane.model.signals import CanaryState, SignalState
 from controlplane.model.states import IncidentState, RunState, is_final
 from controlplane.model.target import Signal, Target
-from controlplane.observe.library import INDICATORS
 from controlplane.observe.measures import SHORT, Measures, is_instant
 
 THRESHOLD = "threshold"
@@ -100,6 +99,25 @@ def candidates(
                     break
 
 
+def is_answerable(incident: Incident, playbooks: Sequence[Playbook]) -> bool:
+    """Tell whether any playbook would answer the incident once it is firing.
+
+    What nobody answers must not keep the parts from being answered.
+    """
+    signal = Signal.parse(incident.signal)
+    own = (signal.kind, signal.name, signal.target.level)
+    for playbook in playbooks:
+        for trigger in playbook.spec.triggers:
+            match trigger:
+                case SloTrigger() if own == ("slo", trigger.slo, trigger.by):
+                    return True
+                case ThresholdTrigger() if own == (THRESHOLD, threshold_name(trigger), trigger.by):
+                    return True
+                case IncidentTrigger() if trigger.state == "firing" and trigger.by == signal.target.level:
+                    return True
+    return False
+
+
 def is_answered(candidate: Candidate, runs: Sequence[Run]) -> bool:
     """Tell whether the incident's present turn has been answered by the playbook.
 
@@ -154,7 +172,6 @@ def _measure(trigger: ThresholdTrigger, target: Target, measures: Measures, sigh
         samples=float(value is not None),
         since=at if since is None else from_unix(since),
         until=at,
-        detail=INDICATORS[indicator].unit,
     )
     signal = Signal(THRESHOLD, threshold_name(trigger), target)
     tiers = (THRESHOLD,) if beyond else ()
