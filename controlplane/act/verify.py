@@ -6,7 +6,9 @@ remember is kept with the run, so that a crash costs one look.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from controlplane.act.checks import CheckResult, CheckState, begin, look, measure, summary
 from controlplane.act.ending import begin_ending
@@ -35,13 +37,7 @@ def verify(turn: Turn) -> Next:
     if not due:
         return Wait(min(state.due_at for state in states if state.result is None), f"proving: {words}")
     scope = run_scope(turn.run, turn.pinned.service, turn.tx.steps.list(turn.run.id), turn.now)
-    checks = []
-    for index in due:
-        check = turn.pinned.plan.verify[index]
-        if isinstance(check, QueryCheck):
-            check = check.model_copy(update={"query": str(render(check.query, scope))})
-        checks.append((index, check))
-    return Look(turn.parts, turn.run, checks)
+    return Look(turn.parts, turn.run, [(index, turn.pinned.plan.verify[index]) for index in due], scope)
 
 
 @dataclass(slots=True)
@@ -51,6 +47,7 @@ class Look:
     parts: Parts
     run: Run
     checks: list[tuple[int, Check]]
+    scope: Mapping[str, Any]
 
     def perform(self) -> list[Seen]:
         return [self._look(check) for _, check in self.checks]
@@ -58,7 +55,7 @@ class Look:
     def _look(self, check: Check) -> Seen:
         try:
             if isinstance(check, QueryCheck):
-                return self.parts.port(Metrics).instant(check.query)
+                return self.parts.port(Metrics).instant(str(render(check.query, self.scope)))
             return self.parts.port(SignalReader).latest(self.run.service)
         except FleetwardError as error:
             return error
