@@ -27,7 +27,7 @@ COARSE_SLOTS = 900
 
 
 class _Ring:
-    """Running totals at past moments: ``times`` (n,), ``values`` (n, rows), in the order of time."""
+    """Running totals at past moments."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -35,6 +35,10 @@ class _Ring:
         self._values = np.zeros((slots, 0))
         self._count = 0
         self._next = 0
+        self.order: Ints = np.arange(0)
+        """Slots from the oldest to the newest."""
+        self.times: Floats = np.zeros(0)
+        """Their times."""
 
     def grow(self, rows: int) -> None:
         missing = rows - self._values.shape[1]
@@ -47,16 +51,8 @@ class _Ring:
         self._values[self._next, totals.size :] = 0.0
         self._next = (self._next + 1) % self._slots
         self._count = min(self._count + 1, self._slots)
-
-    @property
-    def order(self) -> Ints:
-        """Slots from the oldest to the newest."""
-        first = self._next - self._count
-        return (first + np.arange(self._count)) % self._slots
-
-    @property
-    def times(self) -> Floats:
-        return self._times[self.order]
+        self.order = (self._next - self._count + np.arange(self._count)) % self._slots
+        self.times = self._times[self.order]
 
     def rows_at(self, slot_of_order: int, rows: Ints) -> Floats:
         return np.asarray(self._values[self.order[slot_of_order], rows])
@@ -86,6 +82,8 @@ class WindowStore:
         self._coarse = _Ring(coarse_slots)
         self.coarse_step = coarse_step
         self._coarse_last = -np.inf
+        self.last_at = -np.inf
+        """The time of the last commit."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -132,6 +130,7 @@ class WindowStore:
         """Keep the present totals as those of ``at``, which must not go backwards."""
         self._resize()
         self._fine.append(at, self._totals)
+        self.last_at = at
         if at - self._coarse_last >= self.coarse_step:
             self._coarse.append(at, self._totals)
             self._coarse_last = at
@@ -152,12 +151,6 @@ class WindowStore:
         for column, window in enumerate(windows):
             result[:, column] = np.where(known, now - self._at(float(times[-1]) - window, kept), 0.0)
         return result
-
-    @property
-    def last_at(self) -> float:
-        """The time of the last commit, minus infinity before the first."""
-        times = self._fine.times
-        return float(times[-1]) if times.size else -np.inf
 
     def covered(self, window: float) -> float:
         """Return for how many seconds of the last ``window`` there is history."""
