@@ -24,7 +24,6 @@ def api_application(settings: Settings) -> FastAPI:
         environment=_environment(database),
         version=version("fleetward"),
         console=console_folder(),
-        mode=settings.mode,
     )
     return create_app(
         Services(database, database.clock, lambda file, text: check_text(file, text).problems, api_settings)

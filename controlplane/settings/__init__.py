@@ -15,7 +15,6 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from controlplane.kernel.errors import Unavailable
-from controlplane.model.base import Mode
 
 
 class Settings(BaseSettings):
@@ -34,16 +33,10 @@ class Settings(BaseSettings):
     )
     prometheus_url: str | None = Field(None, description="Prometheus HTTP API; the embedded fleet's if unset")
     platform_url: str | None = Field(None, description="the lab's control API; the embedded fleet's if unset")
-    mode: Mode | None = Field(
-        None, description="a stricter mode than the policy's, for this whole installation"
-    )
     api_host: str = Field("127.0.0.1", description="address the API listens on")
     api_port: int = Field(8700, ge=0, le=65535, description="port of the API; 0 takes a free one")
     tick_seconds: float = Field(2.0, gt=0, description="time between two looks at the metrics")
-    lag_seconds: float = Field(0.0, ge=0, description="how far behind now a tick looks, for slow sources")
-    lease_seconds: float = Field(
-        15.0, gt=0, description="how long a worker holds a run without a sign of life"
-    )
+    lag_seconds: float = Field(0.3, ge=0, description="how far behind now a tick looks: scrapes take time")
 
     @property
     def database(self) -> str:
