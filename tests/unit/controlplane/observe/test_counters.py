@@ -20,7 +20,7 @@ class Book:
     """A counter book over one store, stepped by values of one series (None: it is missing)."""
 
     def __init__(self) -> None:
-        self.store = WindowStore()
+        self.store = WindowStore(coarse_slots=4)
         self.row = self.store.row(("tokens", "all", "replica"))
         self.book = CounterBook(self.store, TICK)
         self.at = 0.0
