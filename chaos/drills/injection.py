@@ -112,6 +112,8 @@ class InjectFault(Action[InjectParameters]):
         while fault.state is not FaultState.VERIFIED_CLEAR and context.clock.monotonic() < deadline:
             context.clock.sleep(0.5)
             fault = case.life.revert(ours, "the drill's run is undone")
+        if fault.state is FaultState.VERIFIED_CLEAR:
+            _give_back(case, fault)
         conclude_cut_short(case.database, case.ports, case.run.id)
         how = f"{ours} is {fault.state}: {fault.detail}"
         if fault.state in {FaultState.RECOVERED, FaultState.VERIFIED_CLEAR}:
@@ -182,6 +184,13 @@ def _record(case: Case, spec: FaultSpec, targets: list[Target], context: ActionC
         expires_at=now + timedelta(seconds=spec.duration + GRACE),
         created_at=now,
     )
+
+
+def _give_back(case: Case, fault: FaultRecord) -> None:
+    """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already."""
+    with case.database.transaction() as tx:
+        for target in fault.targets:
+            tx.ledger.release(holder=case.run.id, target=target, dimension=Dimension.CAPACITY)
 
 
 def _settle_undo(case: Case, faults: list[FaultRecord]) -> None:

@@ -184,13 +184,16 @@ def test_a_cancelled_drill_takes_its_fault_back_and_is_aborted(make: Make) -> No
     assert world.faults(standing=True) == []
 
 
-def test_when_the_worker_is_lost_the_reaper_ends_the_fault_and_another_worker_the_drill(make: Make) -> None:
+@pytest.mark.parametrize("seconds", [90, 160])
+def test_when_the_worker_is_lost_the_reaper_ends_the_fault_and_another_worker_the_drill(
+    make: Make, seconds: int
+) -> None:
     world = make(failover())
     run_id = world.start("gray-zone")
     while not world.faults(standing=True):
         world.step()
         world.executor.advance(run_id)
-    for _ in range(160):
+    for _ in range(seconds):
         world.step()
         world.reaper.tick()
     assert world.faults(standing=True) == []
