@@ -7,7 +7,7 @@ happened, and when nobody can tell, the step fails as ambiguous: nothing is trie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import Turn, Work
 from controlplane.act.outcomes import backoff_seconds, outcome_of
-from controlplane.act.scope import run_scope
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.action import Action, Dimension
@@ -26,7 +25,6 @@ from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.playbook import Step
 from controlplane.model.records import StepRecord
 from controlplane.model.states import StepState
-from controlplane.store.transitions import move
 
 LOOK_SECONDS = 2.0
 """How soon an action is asked again whether something happened, when it could not look."""
@@ -56,7 +54,7 @@ class CallStep:
         return outcome
 
     def record(self, turn: Turn, result: Outcome) -> Work | None:
-        record = next(step for step in turn.tx.steps.list(turn.run.id) if step.id == self.step.id)
+        record = turn.step(self.step.id)
         self.context.settle(turn.tx)
         if self.look or turn.run.progress.get("look") is not None:
             turn.remember(look=record.id if self.look else None)
@@ -87,23 +85,20 @@ class CallStep:
         return outcome
 
 
-def call(
-    turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord], *, look: bool = False
-) -> CallStep:
-    """Write down the attempt (begun, or gone on with), and return the call."""
+def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, look: bool = False) -> CallStep:
+    """Write down the attempt (``fresh``: the step's first), and return the call."""
     who: dict[str, Any] = {"owner": turn.parts.owner, "fence": turn.fence}
-    if not turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who):
+    if fresh or not turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who):
         key = f"{record.run}/{record.id}"
         turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
-    scope = run_scope(turn.run, turn.pinned.service, steps, turn.now)
     context = context_for(
-        turn, record.id, record.attempt, scope, state=record.resume_state, started_at=record.started_at
+        turn, record.id, record.attempt, state=record.resume_state, started_at=record.started_at
     )
     action = turn.parts.actions.get(step.uses)
     return CallStep(step, action, context, record.parameters, look)
 
 
-def resume(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord]) -> Work | None:
+def resume(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     """Call a waiting step that is due again, or end it when its time is over."""
     if turn.now >= deadline(step, record):
         said = turn.tx.steps.attempt(record.run, record.id, record.attempt)
@@ -111,13 +106,13 @@ def resume(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecor
         why += f": {said.message}" if said is not None and said.message else ""
         if said is not None and said.ended_at is None:
             turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", why)
-        move(turn.tx, record, StepState.FAILED, why)
+        turn.move_step(record, StepState.FAILED, why)
         return None
     look = turn.run.progress.get("look") == record.id
-    return call(turn, step, move(turn.tx, record, StepState.RUNNING, quiet=True), steps, look=look)
+    return call(turn, step, turn.move_step(record, StepState.RUNNING, quiet=True), look=look)
 
 
-def interrupted(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord]) -> Work | None:
+def interrupted(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     """Go on with a step whose call was cut off: its worker is gone, and nobody knows how far it came."""
     cut = turn.tx.steps.attempt(record.run, record.id, record.attempt)
     effects = cut.effects if cut is not None else 0
@@ -127,15 +122,14 @@ def interrupted(turn: Turn, step: Step, record: StepRecord, steps: Sequence[Step
     turn.journal("step.interrupted", message, step=record.id, owner=owner, effects=effects)
     times = turn.tx.steps.count_attempts(record.run, record.id, "interrupted")
     if times >= MAX_INTERRUPTIONS:
-        move(turn.tx, record, StepState.FAILED, f"{times} workers were lost in the middle of it")
+        turn.move_step(record, StepState.FAILED, f"{times} workers were lost in the middle of it")
         return None
     if step.uses not in turn.parts.actions:
-        move(turn.tx, record, StepState.FAILED, f"this worker does not know the action `{step.uses}`")
+        turn.move_step(record, StepState.FAILED, f"this worker does not know the action `{step.uses}`")
         return None
     harmless = turn.parts.actions.get(step.uses).idempotent or effects == 0
-    turn.tx.steps.update(record.run, record.id, attempt=record.attempt + 1)
-    record = record.model_copy(update={"attempt": record.attempt + 1})
-    return call(turn, step, record, steps, look=not harmless)
+    record = turn.change_step(record, attempt=record.attempt + 1)
+    return call(turn, step, record, look=not harmless)
 
 
 def validated(action: Action[Any], rendered: Mapping[str, Any]) -> Model:
@@ -160,7 +154,7 @@ def _done(turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:
     for target, dimension in turn.run.progress.get("returned", {}).get(record.id, []):
         if turn.tx.ledger.release(target=target, dimension=Dimension(dimension)):
             turn.journal("ledger.released", f"{target} is back in service", step=record.id)
-    move(turn.tx, record, StepState.SUCCEEDED, outputs=outputs, resume_state={})
+    turn.move_step(record, StepState.SUCCEEDED, outputs=outputs, resume_state={})
 
 
 def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
@@ -169,7 +163,7 @@ def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
     due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(step, record))
     said = before is not None and before.message == again.reason
     reason = again.reason or f"looks again in {format_duration(again.after)}"
-    move(turn.tx, record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
+    turn.move_step(record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
 
 
 def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
@@ -182,10 +176,9 @@ def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
             f"failed ({failed.message}); retry {failures} of {step.retry.limit} in {format_duration(wait)}"
         )
         attempt = record.attempt + 1
-        move(turn.tx, record, StepState.WAITING, reason, due_at=due, attempt=attempt, error=failed.message)
+        turn.move_step(record, StepState.WAITING, reason, due_at=due, attempt=attempt, error=failed.message)
         return
-    move(
-        turn.tx,
+    turn.move_step(
         record,
         StepState.FAILED,
         f"{failed.kind}: {failed.message}",

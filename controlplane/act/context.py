@@ -122,7 +122,7 @@ def _data(change: Change) -> dict[str, Any]:
     }
 
 
-def context_for(turn: Turn, step: str, attempt: int, scope: Mapping[str, Any], **more: Any) -> StepContext:
+def context_for(turn: Turn, step: str, attempt: int, **more: Any) -> StepContext:
     """Make the context of a call that this turn hands out."""
     return StepContext(
         parts=turn.parts,
@@ -131,7 +131,7 @@ def context_for(turn: Turn, step: str, attempt: int, scope: Mapping[str, Any], *
         attempt=attempt,
         fence=turn.fence,
         service=turn.pinned.service,
-        scope=scope,
+        scope=turn.scope,
         state=more.pop("state", {}),
         clock=turn.parts.clock,
         started_at=more.pop("started_at", None) or turn.now,

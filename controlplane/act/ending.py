@@ -17,7 +17,6 @@ import structlog
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import CONTINUE, Next, Turn, Wait, Work
 from controlplane.act.outcomes import backoff_seconds
-from controlplane.act.scope import run_scope
 from controlplane.kernel.errors import (
     Ambiguous,
     Fenced,
@@ -169,12 +168,10 @@ def _undo(turn: Turn, record: UndoRecord) -> Next:
         detail = f"this worker does not know the action `{step.uses}`"
         settle(turn, record, UndoResult(UndoStatus.FAILED, detail))
         return CONTINUE
-    steps = turn.tx.steps.list(turn.run.id)
-    done = next(each for each in steps if each.id == record.step)
-    scope = run_scope(turn.run, turn.pinned.service, steps, turn.now)
+    done = turn.step(record.step)
     attempt = max(1, done.attempt)
     context = context_for(
-        turn, step.id, attempt, scope, started_at=done.started_at, state=done.resume_state, undoing=True
+        turn, step.id, attempt, started_at=done.started_at, state=done.resume_state, undoing=True
     )
     return UndoChange(record, turn.parts.actions.get(step.uses), context)
 
@@ -196,7 +193,7 @@ def _escalation(turn: Turn, final: RunState) -> Notify | None:
         severity="critical",
         facts={"run": run.id, "service": run.service, "state": final.value, "trigger": run.trigger},
     )
-    context = context_for(turn, "escalate", 1, {})
+    context = context_for(turn, "escalate", 1)
     return Notify(notification, channels[told], f"{run.id}/escalate/{told}", context)
 
 

@@ -12,12 +12,14 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from controlplane.act.plan import RunPlan
+from controlplane.act.scope import run_scope
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.action import ActionRegistry
 from controlplane.model.policy import Policy
+from controlplane.model.records import Halt, StepRecord
 from controlplane.model.service import Service
-from controlplane.model.states import RunState
+from controlplane.model.states import RunState, StepState
 from controlplane.store import transitions
 from controlplane.store.database import Database
 from controlplane.store.runs import LEASE_SECONDS, HeldRun
@@ -64,6 +66,8 @@ class Turn:
     pinned: Pinned
     tx: Transaction
     run: HeldRun
+    _steps: list[StepRecord] | None = None
+    _halts: list[Halt] | None = None
 
     @property
     def now(self) -> datetime:
@@ -79,6 +83,44 @@ class Turn:
     def move(self, state: RunState, reason: str, **values: Any) -> None:
         """Move the run to another state."""
         self.run = transitions.move(self.tx, self.run, state, reason, **values)
+        self._steps = None
+
+    @property
+    def steps(self) -> list[StepRecord]:
+        """The run's steps as they are now, in their order; read once in a turn."""
+        if self._steps is None:
+            self._steps = self.tx.steps.list(self.run.id)
+        return self._steps
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the expressions of the run's steps may name now."""
+        return run_scope(self.run, self.pinned.service, self.steps, self.now)
+
+    @property
+    def halts(self) -> list[Halt]:
+        """The halts in force; read once in a turn."""
+        if self._halts is None:
+            self._halts = self.tx.halts.in_force()
+        return self._halts
+
+    def step(self, step_id: str) -> StepRecord:
+        return next(step for step in self.steps if step.id == step_id)
+
+    def move_step(
+        self, record: StepRecord, state: StepState, reason: str = "", *, quiet: bool = False, **values: Any
+    ) -> StepRecord:
+        """Move a step to another state, and return it as it is then."""
+        return self._keep(transitions.move(self.tx, record, state, reason, quiet=quiet, **values))
+
+    def change_step(self, record: StepRecord, **values: Any) -> StepRecord:
+        """Change what is remembered of a step beside its state."""
+        self.tx.steps.update(record.run, record.id, **values)
+        return self._keep(record.model_copy(update=values))
+
+    def _keep(self, record: StepRecord) -> StepRecord:
+        self._steps = [record if step.id == record.id else step for step in self.steps]
+        return record
 
     def remember(self, **values: Any) -> None:
         """Merge into the run's progress: what the engine must know at a later turn."""

@@ -18,7 +18,6 @@ from controlplane.act.calls import CallStep, call, validated
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import Turn, Work
 from controlplane.act.halts import standing_in_way
-from controlplane.act.scope import run_scope
 from controlplane.decide.blast import blast_radius
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import Fenced, FleetwardError, InvalidInput, Unavailable
@@ -29,7 +28,6 @@ from controlplane.model.records import Halt, StepRecord, Verdict
 from controlplane.model.states import StepState
 from controlplane.model.topology import Topology
 from controlplane.platforms.port import Platform
-from controlplane.store.transitions import move
 
 log = structlog.get_logger(__name__)
 
@@ -79,8 +77,7 @@ class PrepareStep:
         return Prepared(rendered, touches, topology)
 
     def record(self, turn: Turn, result: Prepared) -> Work | None:
-        steps = turn.tx.steps.list(turn.run.id)
-        record = next(step for step in steps if step.id == self.step.id)
+        record = turn.step(self.step.id)
         if isinstance(result.error, Unavailable):
             _block(turn, self.step, record, f"cannot look before the start: {result.error}")
             return None
@@ -88,17 +85,15 @@ class PrepareStep:
             _refuse(turn, record, str(result.error))
             return None
         if result.skip:
-            move(turn.tx, record, StepState.SKIPPED, f"`{self.step.if_}` is false")
+            turn.move_step(record, StepState.SKIPPED, f"`{self.step.if_}` is false")
             return None
         halt = halted(turn, [touch.target for touch in result.touches])
         if halt is not None:
             hold_back(turn, record, halt)
             return None
-        return self._start(turn, record, steps, result)
+        return self._start(turn, record, result)
 
-    def _start(
-        self, turn: Turn, record: StepRecord, steps: Sequence[StepRecord], prepared: Prepared
-    ) -> CallStep | None:
+    def _start(self, turn: Turn, record: StepRecord, prepared: Prepared) -> CallStep | None:
         verdict, message = _judge(turn, record, prepared)
         if verdict is Verdict.REFUSE:
             _refuse(turn, record, f"refused by the blast radius: {message}")
@@ -113,18 +108,17 @@ class PrepareStep:
         if returned:
             turn.remember(returned={**turn.run.progress.get("returned", {}), record.id: returned})
         values: dict[str, Any] = {"attempt": 1, "parameters": prepared.parameters or {}, "blocked_at": None}
-        record = move(turn.tx, record, StepState.RUNNING, f"{self.step.uses} starts", **values)
-        return call(turn, self.step, record, steps)
+        record = turn.move_step(record, StepState.RUNNING, f"{self.step.uses} starts", **values)
+        return call(turn, self.step, record, fresh=True)
 
 
-def prepare(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepRecord]) -> Work | None:
+def prepare(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     """Return the work that starts a pending step; what touches nothing starts in this turn."""
     if step.uses not in turn.parts.actions:
         _refuse(turn, record, f"this worker does not know the action `{step.uses}`")
         return None
     action = turn.parts.actions.get(step.uses)
-    scope = run_scope(turn.run, turn.pinned.service, steps, turn.now)
-    work = PrepareStep(step, action, context_for(turn, step.id, 1, scope))
+    work = PrepareStep(step, action, context_for(turn, step.id, 1))
     if type(action).touches is not Action.touches:
         return work
     return work.record(turn, work.perform())
@@ -132,7 +126,7 @@ def prepare(turn: Turn, step: Step, record: StepRecord, steps: Sequence[StepReco
 
 def halted(turn: Turn, touched: Sequence[Any] = ()) -> Halt | None:
     """Return the halt that stands in the run's way now, if there is one."""
-    return standing_in_way(turn.tx.halts.in_force(), turn.run, touched)
+    return standing_in_way(turn.halts, turn.run, touched)
 
 
 def hold_back(turn: Turn, record: StepRecord, halt: Halt) -> None:
@@ -163,8 +157,8 @@ def _judge(turn: Turn, record: StepRecord, prepared: Prepared) -> tuple[Verdict,
 
 def _refuse(turn: Turn, record: StepRecord, why: str) -> None:
     """Fail a step that may not start."""
-    record = move(turn.tx, record, StepState.RUNNING, quiet=True)
-    move(turn.tx, record, StepState.FAILED, why)
+    record = turn.move_step(record, StepState.RUNNING, quiet=True)
+    turn.move_step(record, StepState.FAILED, why)
 
 
 def _block(turn: Turn, step: Step, record: StepRecord, why: str) -> None:
@@ -173,13 +167,13 @@ def _block(turn: Turn, step: Step, record: StepRecord, why: str) -> None:
     if turn.now >= since + timedelta(seconds=step.timeout):
         _refuse(turn, record, f"could not start within {format_duration(step.timeout)}: {why}")
         return
-    turn.tx.steps.update(record.run, record.id, blocked_at=since)
+    record = turn.change_step(record, blocked_at=since)
     _wait(turn, record, why)
 
 
 def _wait(turn: Turn, record: StepRecord, why: str) -> None:
     due = turn.now + timedelta(seconds=BLOCKED_SECONDS)
-    turn.tx.steps.update(record.run, record.id, due_at=due)
+    turn.change_step(record, due_at=due)
     if turn.run.waiting != why:
         turn.journal("step.blocked", why, step=record.id)
         turn.update(waiting=why)

@@ -43,7 +43,7 @@ def _stopped(turn: Turn) -> Next | None:
     if run.stop == "cancel":
         return begin_ending(turn, RunState.CANCELLED, run.stop_reason, undo=run.stop_undo)
     if run.stop == "supersede":
-        open_step = _current(turn.tx.steps.list(run.id))
+        open_step = _current(turn.steps)
         if open_step is None or open_step.state is StepState.PENDING or run.state is not RunState.RUNNING:
             return begin_ending(turn, RunState.SUPERSEDED, run.stop_reason, undo=False)
     return None
@@ -61,22 +61,21 @@ def _queued(turn: Turn) -> Next:
 
 
 def _running(turn: Turn) -> Next:
-    steps = turn.tx.steps.list(turn.run.id)
-    for step in steps:
+    for step in turn.steps:
         if step.state is StepState.FAILED and not turn.pinned.plan.step(step.id).continue_on_error:
             undo = turn.pinned.plan.on_failure.undo or turn.run.kind == "drill"
             return begin_ending(turn, RunState.FAILED, f"step {step.id} failed: {step.error}", undo=undo)
-    current = _current(steps)
+    current = _current(turn.steps)
     if current is None:
         return _steps_are_over(turn)
     planned = turn.pinned.plan.step(current.id)
     if current.state is StepState.RUNNING:
-        return interrupted(turn, planned, current, steps) or CONTINUE
+        return interrupted(turn, planned, current) or CONTINUE
     if current.state is StepState.WAITING:
         due = min(current.due_at or turn.now, deadline(planned, current))
         if due > turn.now:
             return Wait(due, turn.run.waiting)
-        return resume(turn, planned, current, steps) or CONTINUE
+        return resume(turn, planned, current) or CONTINUE
     if current.due_at is not None and current.due_at > turn.now:
         return Wait(current.due_at, turn.run.waiting)
     halt = halted(turn)
@@ -85,7 +84,7 @@ def _running(turn: Turn) -> Next:
         return CONTINUE
     if turn.run.waiting:
         turn.update(waiting="")
-    return prepare(turn, planned, current, steps) or CONTINUE
+    return prepare(turn, planned, current) or CONTINUE
 
 
 def _steps_are_over(turn: Turn) -> Next:

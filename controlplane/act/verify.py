@@ -13,7 +13,6 @@ from typing import Any
 from controlplane.act.checks import CheckResult, CheckState, begin, look, measure, summary
 from controlplane.act.ending import begin_ending
 from controlplane.act.engine import CONTINUE, Next, Parts, Turn, Wait, Work
-from controlplane.act.scope import run_scope
 from controlplane.kernel.errors import FleetwardError
 from controlplane.kernel.templating import render
 from controlplane.model.action import SignalReader
@@ -36,8 +35,7 @@ def verify(turn: Turn) -> Next:
     due = [i for i, state in enumerate(states) if state.result is None and state.due_at <= turn.now]
     if not due:
         return Wait(min(state.due_at for state in states if state.result is None), f"proving: {words}")
-    scope = run_scope(turn.run, turn.pinned.service, turn.tx.steps.list(turn.run.id), turn.now)
-    return Look(turn.parts, turn.run, [(index, turn.pinned.plan.verify[index]) for index in due], scope)
+    return Look(turn.parts, turn.run, [(index, turn.pinned.plan.verify[index]) for index in due], turn.scope)
 
 
 @dataclass(slots=True)

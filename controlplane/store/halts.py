@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import bindparam, or_, select, update
 
 from controlplane.kernel.errors import NotFound
 from controlplane.model.records import Halt
 from controlplane.store.tables import halts
 from controlplane.store.unit import Repository
+
+_IN_FORCE = (
+    select(halts)
+    .where(
+        halts.c.lifted_at.is_(None),
+        or_(halts.c.expires_at.is_(None), halts.c.expires_at > bindparam("b_at")),
+    )
+    .order_by(halts.c.created_at.desc())
+)
 
 
 class HaltRepository(Repository):
@@ -38,11 +47,7 @@ class HaltRepository(Repository):
 
     def in_force(self, at: datetime | None = None) -> list[Halt]:
         """List the halts that hold now, newest first."""
-        found = select(halts).where(
-            halts.c.lifted_at.is_(None),
-            or_(halts.c.expires_at.is_(None), halts.c.expires_at > (at or self.now)),
-        )
-        return [Halt.model_validate(row) for row in self.unit.rows(found.order_by(halts.c.created_at.desc()))]
+        return [Halt.model_validate(row) for row in self.unit.rows(_IN_FORCE, {"b_at": at or self.now})]
 
     def list(self, limit: int = 100) -> list[Halt]:
         """List all halts, newest first."""

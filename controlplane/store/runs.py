@@ -13,17 +13,41 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
 
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
 from controlplane.model.states import RunState, is_final
+from controlplane.store.columns import Instant
 from controlplane.store.tables import runs
 from controlplane.store.unit import Repository, equal
 
 LEASE_SECONDS = 15.0
 ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
 _HELD = [column for column in runs.c if column.name != "plan"]  # the plan is read once, and large
+
+_NOW = bindparam("b_now", type_=Instant())
+_FREE = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= _NOW)
+_TAKE = (
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"), runs.c.due_at <= _NOW, _FREE)
+    .values(lease_owner=bindparam("b_owner"), lease_until=bindparam("b_until"), fence=runs.c.fence + 1)
+    .returning(*_HELD)
+)
+_MINE = (runs.c.id == bindparam("b_id"), runs.c.fence == bindparam("b_fence"))
+_HOLD = update(runs).where(*_MINE).values(lease_until=bindparam("b_until")).returning(*_HELD)
+_RELEASE = (
+    update(runs)
+    .where(*_MINE)
+    .values(lease_owner=None, lease_until=None, due_at=bindparam("b_due"), sent_at=bindparam("b_sent"))
+)
+_UNSENT = or_(runs.c.sent_at.is_(None), runs.c.sent_at < runs.c.due_at, runs.c.sent_at <= bindparam("b_lost"))
+_DUE = (
+    select(runs.c.id)
+    .where(runs.c.due_at <= _NOW, _FREE, _UNSENT)
+    .order_by(runs.c.due_at)
+    .limit(bindparam("b_limit"))
+)
 
 
 class HeldRun(Run):
@@ -119,18 +143,14 @@ class RunRepository(Repository):
 
     def take(self, run_id: str, owner: str, seconds: float = LEASE_SECONDS) -> HeldRun | None:
         """Take a run that is due and that nobody holds, under a higher fence; None otherwise."""
-        free = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= self.now)
-        due = (runs.c.id == run_id, runs.c.due_at <= self.now, free)
         until = self.now + timedelta(seconds=seconds)
-        values = {"lease_owner": owner, "lease_until": until, "fence": runs.c.fence + 1}
-        row = self.unit.row(update(runs).where(*due).values(**values).returning(*_HELD))
+        row = self.unit.row(_TAKE, {"b_id": run_id, "b_owner": owner, "b_now": self.now, "b_until": until})
         return None if row is None else HeldRun.model_validate(row)
 
     def hold(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS) -> HeldRun:
         """Renew the lease and return the run as it is now; raise `Fenced` if a later worker has it."""
-        mine = update(runs).where(runs.c.id == run_id, runs.c.fence == fence)
         until = self.now + timedelta(seconds=seconds)
-        row = self.unit.row(mine.values(lease_until=until).returning(*_HELD))
+        row = self.unit.row(_HOLD, {"b_id": run_id, "b_fence": fence, "b_until": until})
         if row is None:
             msg = f"{run_id} was taken over: fence {fence} no longer holds it"
             raise Fenced(msg)
@@ -144,9 +164,8 @@ class RunRepository(Repository):
 
     def release(self, run_id: str, fence: int, due_at: datetime | None) -> None:
         """Give a held run back; ``due_at`` says when somebody must look at it again."""
-        mine = update(runs).where(runs.c.id == run_id, runs.c.fence == fence)
         sent = self.now if due_at is not None and due_at <= self.now else None
-        self.unit.write(mine.values(lease_owner=None, lease_until=None, due_at=due_at, sent_at=sent))
+        self.unit.write(_RELEASE, {"b_id": run_id, "b_fence": fence, "b_due": due_at, "b_sent": sent})
 
     def update(self, run_id: str, **values: Any) -> None:
         """Change what is remembered of a run beside its state."""
@@ -174,11 +193,9 @@ class RunRepository(Repository):
 
     def due(self, *, resend_after: float, limit: int) -> Sequence[str]:
         """List runs that are due, that nobody holds, and whose message was not sent or is overdue."""
-        overdue = runs.c.sent_at <= self.now - timedelta(seconds=resend_after)
-        unsent = or_(runs.c.sent_at.is_(None), runs.c.sent_at < runs.c.due_at, overdue)
-        free = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= self.now)
-        found = select(runs.c.id).where(runs.c.due_at <= self.now, free, unsent)
-        return [row["id"] for row in self.unit.rows(found.order_by(runs.c.due_at).limit(limit))]
+        lost = self.now - timedelta(seconds=resend_after)
+        found = self.unit.rows(_DUE, {"b_now": self.now, "b_lost": lost, "b_limit": limit})
+        return [row["id"] for row in found]
 
     def mark_sent(self, run_ids: Iterable[str]) -> None:
         """Remember that these were given to the carrier now."""

@@ -5,12 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from controlplane.model.records import AttemptRecord, StepRecord
 from controlplane.model.states import StepState
 from controlplane.store.tables import attempts, steps
 from controlplane.store.unit import Repository
+
+_ATTEMPT = (
+    attempts.c.run == bindparam("b_run"),
+    attempts.c.step == bindparam("b_step"),
+    attempts.c.attempt == bindparam("b_attempt"),
+)
+_LIST = select(steps).where(steps.c.run == bindparam("b_run")).order_by(steps.c.position)
+_RESUME = (
+    update(attempts)
+    .where(*_ATTEMPT)
+    .values(
+        owner=bindparam("b_owner"),
+        fence=bindparam("b_fence"),
+        outcome="running",
+        effects=0,
+        calls=attempts.c.calls + 1,
+    )
+)
+_END = (
+    update(attempts)
+    .where(*_ATTEMPT)
+    .values(outcome=bindparam("b_outcome"), message=bindparam("b_message"), ended_at=bindparam("b_ended"))
+)
+_EFFECT = update(attempts).where(*_ATTEMPT).values(effects=attempts.c.effects + 1)
+_GET = select(attempts).where(*_ATTEMPT)
 
 
 class StepRepository(Repository):
@@ -26,8 +51,7 @@ class StepRepository(Repository):
 
     def list(self, run: str) -> list[StepRecord]:
         """List a run's steps in their order."""
-        found = select(steps).where(steps.c.run == run).order_by(steps.c.position)
-        return [StepRecord.model_validate(row) for row in self.unit.rows(found)]
+        return [StepRecord.model_validate(row) for row in self.unit.rows(_LIST, {"b_run": run})]
 
     def attempts(self, run: str) -> Sequence[AttemptRecord]:
         """List the attempts at a run's steps, oldest first."""
@@ -42,28 +66,26 @@ class StepRepository(Repository):
     def begin_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str) -> None:
         """Write down that an attempt begins, before anything is done."""
         row = {"run": run, "step": step, "attempt": attempt, "owner": owner, "fence": fence, "key": key}
-        self.unit.write(insert(attempts).values(**row, outcome="running", started_at=self.now))
+        self.unit.add(attempts, **row, outcome="running", started_at=self.now)
 
     def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> bool:
         """Write down that an attempt that said `Again` is called once more; False if there is none."""
-        change = update(attempts).where(*self._key(run, step, attempt))
-        values = {"owner": owner, "fence": fence, "outcome": "running", "effects": 0}
-        return self.unit.write(change.values(**values, calls=attempts.c.calls + 1)) > 0
+        who = {"b_owner": owner, "b_fence": fence}
+        return self.unit.write(_RESUME, {**self._key(run, step, attempt), **who}) > 0
 
     def count_effect(self, run: str, step: str, attempt: int) -> None:
         """Write down that the latest call is about to change something outside."""
-        change = update(attempts).where(*self._key(run, step, attempt))
-        self.unit.write(change.values(effects=attempts.c.effects + 1))
+        self.unit.write(_EFFECT, self._key(run, step, attempt))
 
     def attempt(self, run: str, step: str, attempt: int) -> AttemptRecord | None:
-        row = self.unit.row(select(attempts).where(*self._key(run, step, attempt)))
+        row = self.unit.row(_GET, self._key(run, step, attempt))
         return None if row is None else AttemptRecord.model_validate(row)
 
     def end_attempt(self, run: str, step: str, attempt: int, outcome: str, message: str = "") -> None:
         """Write down what came of it; ``again`` leaves it open."""
-        change = update(attempts).where(*self._key(run, step, attempt))
         ended = None if outcome == "again" else self.now
-        self.unit.write(change.values(outcome=outcome, message=message, ended_at=ended))
+        values = {"b_outcome": outcome, "b_message": message, "b_ended": ended}
+        self.unit.write(_END, {**self._key(run, step, attempt), **values})
 
     def count_attempts(self, run: str, step: str, outcome: str) -> int:
         """Count the attempts at a step that came out so."""
@@ -71,5 +93,5 @@ class StepRepository(Repository):
         return int(self.unit.scalar(select(func.count()).select_from(attempts).where(*mine)))
 
     @staticmethod
-    def _key(run: str, step: str, attempt: int) -> tuple[ColumnElement[bool], ...]:
-        return (attempts.c.run == run, attempts.c.step == step, attempts.c.attempt == attempt)
+    def _key(run: str, step: str, attempt: int) -> dict[str, Any]:
+        return {"b_run": run, "b_step": step, "b_attempt": attempt}

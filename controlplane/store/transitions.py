@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Table, func, select, update
+from sqlalchemy import Table, Update, bindparam, func, select, update
 
 from controlplane.kernel.errors import Conflict
 from controlplane.model.records import FaultRecord, Incident, Record, Run, StepRecord
@@ -31,7 +32,15 @@ from controlplane.store.transaction import Transaction
 
 R = TypeVar("R", bound=Run | StepRecord | Incident | FaultRecord)
 
-OPEN_STEPS = tuple(state.value for state in StepState if not is_final(state))
+_RUN_STATE = select(tables.runs.c.state).where(tables.runs.c.id == bindparam("b_run"))
+_OPEN_STEPS = (
+    select(func.count())
+    .select_from(tables.steps)
+    .where(
+        tables.steps.c.run == bindparam("b_run"),
+        tables.steps.c.state.in_([state.value for state in StepState if not is_final(state)]),
+    )
+)
 
 
 @dataclass(slots=True)
@@ -72,18 +81,26 @@ def move(
     judged = Move(tx, record, new, reason, at or tx.now, dict(values))
     for rule in entry.rules:
         rule(judged)
-    row = tx.row(
-        update(entry.table)
-        .where(*entry.key(record), entry.table.c.state == record.state.value)
-        .values(**judged.values, state=new.value)
-        .returning(entry.table)
-    )
+    statement = _update(entry.table, frozenset(judged.values))
+    params = {f"v_{name}": value for name, value in judged.values.items()}
+    keys = {f"k_{column.name}": getattr(record, column.name) for column in entry.table.primary_key}
+    row = tx.row(statement, {**params, **keys, "old": record.state.value, "new": new.value})
     if row is None:
         msg = f"{entry.what} {record.id} is no longer {record.state}"
         raise Conflict(msg)
     if not quiet:
         entry.tell(judged)
     return cast("R", type(record).model_validate(row))
+
+
+@cache
+def _update(table: Table, names: frozenset[str]) -> Update:
+    """Build the update that moves one row and sets these columns with it."""
+    keys = [column == bindparam(f"k_{column.name}") for column in table.primary_key.columns]
+    values = {name: bindparam(f"v_{name}", type_=table.c[name].type) for name in names}
+    returned = [column for column in table.c if column.name != "plan"]
+    change = update(table).where(*keys, table.c.state == bindparam("old"))
+    return change.values(**values, state=bindparam("new")).returning(*returned)
 
 
 def _kind(record: Record) -> type[Record]:
@@ -97,9 +114,7 @@ def success_needs_finished_steps(move: Move) -> None:
     """A run whose steps are not all over can neither be verified nor succeed."""
     if move.new not in {RunState.VERIFYING, RunState.SUCCEEDED}:
         return
-    steps = tables.steps
-    open_steps = (steps.c.run == move.record.id, steps.c.state.in_(OPEN_STEPS))
-    left = move.tx.scalar(select(func.count()).select_from(steps).where(*open_steps))
+    left = move.tx.scalar(_OPEN_STEPS, {"b_run": move.record.id})
     if left:
         msg = f"run {move.record.id} cannot be {move.new}: {left} of its steps are not over"
         raise Conflict(msg)
@@ -158,8 +173,7 @@ def steps_run_in_running_runs(move: Move) -> None:
     """A step starts only while its run is running."""
     if move.new is not StepState.RUNNING:
         return
-    runs = tables.runs
-    state = move.tx.scalar(select(runs.c.state).where(runs.c.id == move.record.run))
+    state = move.tx.scalar(_RUN_STATE, {"b_run": move.record.run})
     if state != RunState.RUNNING.value:
         msg = f"step {move.record.id} cannot start: its run is {state}"
         raise Conflict(msg)
@@ -251,24 +265,14 @@ class _Entry:
 
     what: str
     table: Table
-    key: Callable[[Any], list[ColumnElement[bool]]]
     rules: tuple[Callable[[Move], None], ...]
     tell: Callable[[Move], None]
-
-
-def _by_id(table: Table) -> Callable[[Any], list[ColumnElement[bool]]]:
-    return lambda record: [table.c.id == record.id]
-
-
-def _by_run_and_id(record: Any) -> list[ColumnElement[bool]]:
-    return [tables.steps.c.run == record.run, tables.steps.c.id == record.id]
 
 
 _ENTRIES: dict[type[Record], _Entry] = {
     Run: _Entry(
         "run",
         tables.runs,
-        _by_id(tables.runs),
         (
             success_needs_finished_steps,
             run_times,
@@ -282,18 +286,14 @@ _ENTRIES: dict[type[Record], _Entry] = {
     StepRecord: _Entry(
         "step",
         tables.steps,
-        _by_run_and_id,
         (steps_run_in_running_runs, step_times, step_error),
         _tell_step,
     ),
     Incident: _Entry(
         "incident",
         tables.incidents,
-        _by_id(tables.incidents),
         (incident_times, incident_detail),
         _tell_incident,
     ),
-    FaultRecord: _Entry(
-        "fault", tables.faults, _by_id(tables.faults), (fault_times, fault_detail), _tell_fault
-    ),
+    FaultRecord: _Entry("fault", tables.faults, (fault_times, fault_detail), _tell_fault),
 }

@@ -7,49 +7,65 @@ that is `Database.transaction`'s alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, Table, insert
+from sqlalchemy import ColumnElement, Connection, Executable, Insert, Table, insert
 
 from controlplane.store import tables
 
 Row = dict[str, Any]
+Params = Mapping[str, Any] | None
+
+_EVENT = insert(tables.events)
+
+
+@cache
+def _insert(table: Table) -> Insert:
+    return insert(table)
 
 
 class Unit:
-    """One open transaction, as repositories see it."""
+    """One open transaction, as repositories see it.
+
+    Statements that run many times a second are built once, with bound parameters
+    (``params``): building one costs several times its execution.
+    """
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.connection = connection
         self.now = now
         self.calls: list[Callable[[], None]] = []
+        self._told: set[tuple[str, str]] = set()
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the transaction is committed; never, if it is rolled back."""
         self.calls.append(call)
 
     def emit(self, type_: str, ref: str) -> None:
-        """Write an event: something with this id has changed."""
-        self.write(insert(tables.events).values(at=self.now, type=type_, ref=ref))
+        """Write an event: something with this id has changed. Once in a transaction says it."""
+        if (type_, ref) not in self._told:
+            self._told.add((type_, ref))
+            self.write(_EVENT, {"at": self.now, "type": type_, "ref": ref})
 
-    def rows(self, statement: Executable) -> list[Row]:
-        return [dict(row) for row in self.connection.execute(statement).mappings()]
+    def rows(self, statement: Executable, params: Params = None) -> list[Row]:
+        return [dict(row) for row in self.connection.execute(statement, params).mappings()]
 
-    def row(self, statement: Executable) -> Row | None:
-        found = self.connection.execute(statement).mappings().first()
+    def row(self, statement: Executable, params: Params = None) -> Row | None:
+        found = self.connection.execute(statement, params).mappings().first()
         return None if found is None else dict(found)
 
-    def scalar(self, statement: Executable) -> Any:
-        return self.connection.execute(statement).scalar()
+    def scalar(self, statement: Executable, params: Params = None) -> Any:
+        return self.connection.execute(statement, params).scalar()
 
-    def write(self, statement: Executable) -> int:
+    def write(self, statement: Executable, params: Params = None) -> int:
         """Execute a statement that changes rows, and return how many."""
-        return self.connection.execute(statement).rowcount
+        return self.connection.execute(statement, params).rowcount
 
     def add(self, table: Table, **values: Any) -> None:
-        self.write(insert(table).values(**values))
+        self.write(_insert(table), values)
 
 
 class Repository:
