@@ -30,6 +30,8 @@ vi.stubGlobal('matchMedia', (query: string) => ({
   addListener: () => undefined,
   removeListener: () => undefined,
 }));
+/** A field that grows with its text waits for fonts, which jsdom has none of. */
+Object.defineProperty(document, 'fonts', { value: new EventTarget() });
 Element.prototype.scrollIntoView = () => undefined;
 
 /** A request that no test expects fails the test: a page that asks too much is a defect. */

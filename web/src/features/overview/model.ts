@@ -21,6 +21,7 @@ const urgency = [
   'stale',
   'unknown',
   'pending',
+  'refused',
   'undoing',
   'running',
   'verifying',
@@ -65,7 +66,16 @@ export function attention(overview: Overview): AttentionItem[] {
       since: each.lastAt,
       to: null,
     }));
-  return [...incidents, ...sources, ...runs].sort((a, b) => rank(a.state) - rank(b.state));
+  const files = overview.problems.map((each) => ({
+    id: `${each.file}:${each.line}:${each.column}`,
+    kind: t.overview.items.file,
+    state: 'refused',
+    title: `${each.file}:${each.line}:${each.column}: ${each.message}`,
+    target: null,
+    since: null,
+    to: null,
+  }));
+  return [...incidents, ...sources, ...files, ...runs].sort((a, b) => rank(a.state) - rank(b.state));
 }
 
 /** Seconds after which the picture is called old: many ticks, whatever the tick. */

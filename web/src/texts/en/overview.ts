@@ -46,6 +46,7 @@ export const overview = {
     run: 'Run',
     drill: 'Drill',
     source: 'Observation',
+    file: 'Document',
     since: 'since',
   },
 };

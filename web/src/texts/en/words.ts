@@ -17,27 +17,30 @@ export const words: Record<string, string> = {
   waiting: 'Waiting',
   verifying: 'Verifying',
   undoing: 'Undoing',
-  undone: 'Undone',
   succeeded: 'Succeeded',
   failed: 'Failed',
   skipped: 'Skipped',
   cancelled: 'Cancelled',
   superseded: 'Superseded',
-  refused: 'Refused',
   inconclusive: 'Inconclusive',
+  done: 'Done',
+  again: 'To be called again',
+  interrupted: 'Interrupted',
   // undo records
+  undone: 'Undone',
   foreign: 'Changed by someone else',
   withheld: 'Withheld',
   kept: 'Kept',
-  // drills and verdicts
+  // drills, faults, verdicts
   passed: 'Passed',
   aborted: 'Aborted',
+  planned: 'Planned',
   armed: 'Armed',
   injecting: 'Injecting',
   injected: 'Injected',
+  verified: 'In effect',
   recovering: 'Recovering',
   recovered: 'Recovered',
-  verified: 'In effect',
   verifiedClear: 'Seen clear',
   stuck: 'Stuck',
   // guards
@@ -46,6 +49,7 @@ export const words: Record<string, string> = {
   wait: 'Wait',
   // decisions
   run: 'Run started',
+  refused: 'Refused',
   observed: 'Observed only',
   notMatched: 'Did not match',
   // sources
