@@ -19,6 +19,7 @@ from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
 from controlplane.decide import guards, incidents, picture, service_state, signals, triggers
+from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import ActionRegistry
@@ -102,6 +103,7 @@ class ServiceTick:
     fleet: Fleet = field(init=False)
     memories: dict[Signal, incidents.Memory] = field(default_factory=dict)
     history: list[HistoryPoint] = field(default_factory=list)
+    last_seen: dict[Signal, datetime] = field(default_factory=dict)
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
 
@@ -146,13 +148,16 @@ class ServiceTick:
         self._leave(concluded, now)
 
     def _conclude(self, documents: Documents, topology: Topology, now: datetime) -> Conclusion:
+        slos = documents.slos_of(self.service.name)
         observation = self.observer.observe(now, topology, self.fleet.weights)
         targets = topology.targets()
         replicas = [target for target, _ in topology.replicas()]
         needed = [state for state in observation.sources if state.name in self.observer.needed]
         fresh = {state.name for state in observation.sources if state.state == "fresh"} | {CANARY}
         sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
-        found = signals.judge(documents.slos_of(self.service.name), targets, self.observer.measures, sight)
+        found = signals.judge(slos, targets, self.observer.measures, sight)
+        traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)
+        found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
         found += triggers.thresholds(playbooks, targets, self.observer.measures, sight)
         with self.shared.database.reading() as tx:
@@ -164,7 +169,7 @@ class ServiceTick:
             verdicts,
             accused,
             self.prober.book.states(replicas, now),
-            service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights),
+            traffic,
             (*needed, self.fleet.source(now)),
         )
 
