@@ -107,9 +107,13 @@ class Case:
 
     @property
     def injected_at(self) -> float | None:
-        """When all faults were seen in effect, unix seconds; None if one was not."""
-        times = [one.verified_at.timestamp() for one in self.faults if one.verified_at is not None]
-        return max(times) if times and len(times) == len(self.faults) else None
+        """When the last fault was put in force, unix seconds; None unless all were seen in effect.
+
+        The effect is seen some seconds after it begins, and the clients and the control plane
+        meet it before that: times from here are never shorter than what they lived through.
+        """
+        seen = [one.injected_at for one in self.faults if one.verified_at is not None and one.injected_at]
+        return max(at.timestamp() for at in seen) if seen and len(seen) == len(self.faults) else None
 
     @property
     def armed_at(self) -> float | None:
@@ -120,7 +124,7 @@ class Case:
     def ends_at(self) -> float | None:
         """When the first fault's duration is over, unix seconds; they all end then."""
         durations = {fault_id(self.run.id, spec.name): spec.duration for spec in self.drill.spec.faults}
-        ends = [(one.verified_at or one.created_at).timestamp() + durations[one.id] for one in self.faults]
+        ends = [(one.injected_at or one.created_at).timestamp() + durations[one.id] for one in self.faults]
         return min(ends, default=None)
 
     @property

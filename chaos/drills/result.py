@@ -41,5 +41,4 @@ def _time(moment: datetime | None) -> str | None:
 
 
 def _seconds(start: datetime | None, end: datetime | None) -> float | None:
-    """Seconds between; what was noticed before the effect was verified took no time."""
-    return None if start is None or end is None else round(max(0.0, (end - start).total_seconds()), 3)
+    return None if start is None or end is None else round((end - start).total_seconds(), 3)

@@ -62,7 +62,7 @@ def fault_reports(case: Case) -> tuple[FaultReport, ...]:
             kind=one.kind,
             targets=one.targets,
             parameters=one.parameters,
-            injected_at=one.verified_at,
+            injected_at=one.injected_at if one.verified_at is not None else None,
             cleared_at=one.cleared_at,
             detail=one.detail,
         )

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +19,7 @@ from rich.table import Table
 from chaos.drills.compile import start_drill
 from chaos.drills.library import find_drill
 from chaos.drills.ports import lab_drill_ports
+from chaos.drills.result import BASELINES, result_of
 from chaos.up.fleet import EmbeddedFleet
 from chaos.up.narrator import Narrator
 from controlplane.kernel.errors import Unavailable
@@ -42,7 +42,7 @@ def run_demo(fleet: EmbeddedFleet, name: str, stop: threading.Event, say: Say, *
     """Run the drill called ``name`` to its end, show what came of it, and return the exit code."""
     report = run_drill(fleet, name, stop, say)
     if as_json:
-        sys.stdout.write(json.dumps(summary(report), indent=2) + "\n")
+        sys.stdout.write(json.dumps(result_of(report), indent=2) + "\n")
     else:
         print_table(report)
     return EXIT_CODES[report.verdict]
@@ -77,27 +77,6 @@ def _follow(
             raise Unavailable(msg, hint=f"fleetward runs show {run.id} --state-dir {fleet.state_dir}")
 
 
-def summary(report: DrillReport) -> dict[str, Any]:
-    """Return the one object that ``-o json`` prints; times RFC 3339 or null, spans in seconds or null."""
-    body = report.model_dump(mode="json", by_alias=True)
-    moments = {key: body[key] for key in ("injectedAt", "detectedAt", "mitigatedAt", "recoveredAt")}
-    spans = {
-        "timeToDetect": _span(report, report.detected_at),
-        "timeToMitigate": _span(report, report.mitigated_at),
-        "timeToRecover": _span(report, report.recovered_at),
-    }
-    return {
-        "drill": report.drill,
-        "verdict": report.verdict.value,
-        "playbook": report.playbook,
-        **moments,
-        **spans,
-        "effectiveTokensKept": report.tokens.kept,
-        "baseline": report.tokens.baseline,
-        "leftovers": list(report.leftovers),
-    }
-
-
 def print_table(report: DrillReport) -> None:
     """Print the drill's table: what happened when, what it cost, and the verdict."""
     table = Table(
@@ -113,7 +92,7 @@ def print_table(report: DrillReport) -> None:
     ):
         table.add_row(label, _moment(moment, _span(report, moment)))
     kept = report.tokens.kept
-    share = "unknown" if kept is None else f"{kept:.1%} of the {report.tokens.baseline} baseline"
+    share = "unknown" if kept is None else f"{kept:.1%}, baseline: {BASELINES[report.tokens.baseline]}"
     table.add_row("effective tokens kept", share)
     table.add_row("playbook", report.playbook or "none ran")
     table.add_row("leftovers", ", ".join(report.leftovers) or "none")

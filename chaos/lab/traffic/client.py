@@ -7,6 +7,7 @@ last chunk with content give the times, and the events are parsed once, at the e
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -42,6 +43,13 @@ class UnixTime:
         return self._origin + self._clock.monotonic()
 
 
+Tell = Callable[[Request], None]
+
+
+def _nobody(_: Request) -> None:
+    """Tell nobody."""
+
+
 class Client:
     """Sends requests through one session to one gateway."""
 
@@ -51,17 +59,20 @@ class Client:
         self._model = model
         self._time = time
 
-    async def run(self, request: Request, prompt: Prompt) -> None:
-        """Send ``request`` and fill in what became of it. Never raises but when cancelled."""
+    async def run(self, request: Request, prompt: Prompt, told: Tell = _nobody) -> None:
+        """Send ``request`` and fill in what became of it. Never raises but when cancelled.
+
+        ``told`` is called when the answer's headers have said where it went, and at its first token.
+        """
         try:
-            await self._stream(request, prompt)
+            await self._stream(request, prompt, told)
         except TimeoutError:
             request.outcome, request.error = "timeout", f"no end within {TIMEOUT:.0f} s"
         except (aiohttp.ClientError, OSError) as error:
             request.outcome, request.error = "error", f"{type(error).__name__}: {error}"[:200]
         request.ended_at = self._time()
 
-    async def _stream(self, request: Request, prompt: Prompt) -> None:
+    async def _stream(self, request: Request, prompt: Prompt, told: Tell) -> None:
         body = {
             "model": self._model,
             "messages": [
@@ -80,6 +91,7 @@ class Client:
             request.zone = headers.get("x-fleetward-zone")
             request.replica = headers.get("x-fleetward-replica")
             request.replica_uid = headers.get("x-fleetward-replica-uid")
+            told(request)
             if response.status != 200:
                 text = (await response.content.read(500)).decode(errors="replace")
                 request.outcome, request.error = "error", f"HTTP {response.status}: {text}"[:200]
@@ -91,7 +103,9 @@ class Client:
                     chunks.append(chunk)
                     if _CONTENT in chunk and (first is not None or _has_token(chunk)):
                         last = self._time()
-                        first = first or last
+                        if first is None:
+                            first = request.first_token_at = last
+                            told(request)
             finally:
                 self._judge(request, prompt, read_events(b"".join(chunks)), first, last)
 

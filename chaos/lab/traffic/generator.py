@@ -73,9 +73,9 @@ class Generator:
         self._metrics.planned_requests.inc()
         self._metrics.planned_tokens.inc(arrival.output_tokens)
         self._metrics.lateness.observe(request.sent_at - due)
-        self._truth.sent(request)
+        self._truth.told(request)
         with self._metrics.open.track_inprogress():
-            await self._client.run(request, prompt)
+            await self._client.run(request, prompt, self._truth.told)
         self._truth.ended(request)
         self._metrics.observe(request)
 

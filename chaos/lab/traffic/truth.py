@@ -1,9 +1,10 @@
 """What really happened to each request, as its client saw it.
 
-A request is told of twice: when it was sent and when it ended; each telling gets a new revision,
-so that a reader that remembers the last revision misses nothing. The last 15 minutes are in
-memory; every ended request is a line of ``truth.jsonl``. Times are unix seconds. It judges
-nothing but the one thing that must mean the same everywhere: whether a request was effective.
+A request is told of when it was sent, when its answer's headers say where it went, at its first
+token, and when it ended; each telling gets a new revision, so that a reader that remembers the
+last revision misses nothing. The last 15 minutes are in memory; every ended request is a line of
+``truth.jsonl``. Times are unix seconds. It judges nothing but the one thing that must mean the
+same everywhere: whether a request was effective.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ class Truth:
         self._final: dict[int, str] = {}
         self.rev = 0
 
-    def sent(self, request: Request) -> None:
-        """Tell of a request that has just been sent."""
+    def told(self, request: Request) -> None:
+        """Tell of a request that was sent, of where it went, of its first token."""
         self._touch(request)
         self._forget_before(request.sent_at - MEMORY)
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from chaos.lab.traffic import client as clients
 from chaos.lab.traffic.arrivals import Arrival, Plan
-from chaos.lab.traffic.client import Client, UnixTime
+from chaos.lab.traffic.client import Client, Tell, UnixTime, _nobody
 from chaos.lab.traffic.generator import Generator, session
 from chaos.lab.traffic.metrics import Metrics
 from chaos.lab.traffic.prompts import Prompt, Prompts
@@ -108,6 +108,21 @@ def test_a_right_answer_is_timed_from_its_first_token_not_from_the_empty_chunk()
     assert request.effective
 
 
+def test_a_request_is_told_of_when_it_is_known_where_it_went_and_at_its_first_token() -> None:
+    told: list[tuple[str | None, bool]] = []
+
+    async def main() -> None:
+        request = Request(seq=3, planned_at=TIME(), prompt_tokens=20, planned_tokens=8, sent_at=TIME())
+        async with serving(right) as client:
+            prompt = Prompts(1).prompt(3, 20)
+            await client.run(
+                request, prompt, lambda now: told.append((now.replica_uid, now.first_token_at is not None))
+            )
+
+    asyncio.run(main())
+    assert told == [("u1", False), ("u1", True)]
+
+
 def test_a_wrong_answer_is_ok_and_not_correct() -> None:
     request = asked(wrong)
 
@@ -153,7 +168,8 @@ class SlowClient:
         self._expected = expected
         self.all_sent = asyncio.Event()
 
-    async def run(self, request: Request, prompt: Prompt) -> None:
+    async def run(self, request: Request, prompt: Prompt, told: Tell = _nobody) -> None:
+        told(request)
         if request.seq >= 0:
             self.sent.append(request)
             if len(self.sent) == self._expected:

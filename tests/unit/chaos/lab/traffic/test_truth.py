@@ -40,7 +40,7 @@ def truth(tmp_path: Path) -> Iterator[Truth]:
 
 def test_a_request_is_told_when_sent_and_again_when_ended(truth: Truth) -> None:
     entry = request(0)
-    truth.sent(entry)
+    truth.told(entry)
     assert [(found["seq"], found["outcome"]) for found in told(truth)] == [(0, "open")]
 
     first = truth.rev
@@ -52,7 +52,7 @@ def test_a_request_is_told_when_sent_and_again_when_ended(truth: Truth) -> None:
 def test_changes_come_in_their_order(truth: Truth) -> None:
     entries = [request(seq) for seq in range(3)]
     for entry in entries:
-        truth.sent(entry)
+        truth.told(entry)
     truth.ended(ended(entries[1]))
 
     assert [found["seq"] for found in told(truth)] == [0, 2, 1]
@@ -61,7 +61,7 @@ def test_changes_come_in_their_order(truth: Truth) -> None:
 def test_only_ended_requests_are_written_down_one_line_each(truth: Truth, tmp_path: Path) -> None:
     entries = [request(seq) for seq in range(2)]
     for entry in entries:
-        truth.sent(entry)
+        truth.told(entry)
     truth.ended(ended(entries[1], zone="zone-b"))
 
     lines = [json.loads(line) for line in (tmp_path / "traffic" / "truth.jsonl").read_text().splitlines()]
@@ -70,12 +70,12 @@ def test_only_ended_requests_are_written_down_one_line_each(truth: Truth, tmp_pa
 
 def test_memory_ends_a_while_after_the_last_change(truth: Truth) -> None:
     old = request(0, at=1000.0)
-    truth.sent(old)
+    truth.told(old)
     truth.ended(ended(old))
-    truth.sent(request(1, at=1001.0 + MEMORY))
+    truth.told(request(1, at=1001.0 + MEMORY))
     assert [found["seq"] for found in told(truth)] == [0, 1]
 
-    truth.sent(request(2, at=1001.1 + MEMORY))
+    truth.told(request(2, at=1001.1 + MEMORY))
     assert [found["seq"] for found in told(truth)] == [1, 2]
 
 
