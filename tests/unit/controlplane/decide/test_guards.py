@@ -1,0 +1,129 @@
+"""Guards: each says no for its own reason, with the values it said it on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controlplane.decide import guards
+from controlplane.decide.guards import Case, View
+from controlplane.model.action import Dimension, Touch
+from controlplane.model.policy import PolicySpec
+from controlplane.model.records import Halt, OutOfService, Verdict
+from controlplane.model.service import Service
+from controlplane.model.states import RunState
+from tests.unit.controlplane.decide.fleet import AT, ZONES, at, topology
+from tests.unit.controlplane.decide.verdicts import incident, playbook, run
+
+NOW = AT + timedelta(minutes=10)
+SERVICE = Service.model_validate(
+    {
+        "kind": "Service",
+        "metadata": {"name": "chat"},
+        "spec": {"model": "m", "zones": [{"name": z} for z in ZONES]},
+    }
+)
+FRESH = {"engine": "fresh", "gateway": "fresh", "platform": "fresh"}
+
+
+def view(**more: Any) -> View:
+    values: dict[str, Any] = {"sources": FRESH, "replicas": 12, "ticks": 9, "bad_zones": ["zone-a"], **more}
+    return View(NOW, SERVICE, PolicySpec(), topology(), **values)
+
+
+def case(book: dict[str, Any] | None = None, **more: Any) -> Case:
+    values: dict[str, Any] = {"view": view(), **more}
+    return Case(playbook(**(book or {})), "slo:chat-itl by zone", incident(at("a")), **values)
+
+
+def test_a_plain_case_is_allowed_by_all_in_their_order() -> None:
+    found = guards.judge(case(touches=[Touch(at("a"), Dimension.TRAFFIC)]))
+    names = ["halt", "mode", "sources", "storm", "folding", "throttle", "concurrency", "blastRadius"]
+    assert [each.guard for each in found] == names
+    assert {each.verdict for each in found} == {Verdict.ALLOW}
+
+
+@pytest.mark.parametrize(
+    ("scope", "verdict"),
+    [
+        ({}, Verdict.REFUSE),
+        ({"service": "chat"}, Verdict.REFUSE),
+        ({"service": "other"}, Verdict.ALLOW),
+        ({"service": "chat", "zone": "zone-a"}, Verdict.REFUSE),
+        ({"service": "chat", "zone": "zone-b"}, Verdict.ALLOW),
+        ({"target": str(at("a/a1"))}, Verdict.REFUSE),
+        ({"target": str(at("b"))}, Verdict.ALLOW),
+    ],
+)
+def test_a_halt_covers_what_it_names(scope: dict[str, str], verdict: Verdict) -> None:
+    halt = Halt(id="halt-1", reason="deploy", by="ada", created_at=AT, **scope)
+    assert guards.halt(case(halts=[halt])).verdict is verdict
+
+
+def test_the_strictest_mode_holds_and_says_whose_it_is() -> None:
+    found = guards.mode(case({"mode": "approve"}))
+    assert found.verdict is Verdict.REFUSE
+    assert found.message == "mode approve (playbook): a person must start it"
+    assert found.values == {"policy": "auto", "service": "auto", "playbook": "approve"}
+
+
+def test_a_source_that_is_not_fresh_refuses_and_a_new_leader_waits() -> None:
+    stale = guards.sources(case(view=view(sources={**FRESH, "engine": "stale"})))
+    assert (stale.verdict, stale.message) == (Verdict.REFUSE, "engine is stale")
+    assert guards.sources(case(view=view(warm=False, ticks=1))).verdict is Verdict.WAIT
+
+
+def test_all_zones_bad_is_the_observer() -> None:
+    found = guards.storm(case(view=view(bad_zones=ZONES)))
+    assert (found.verdict, found.values["badZones"]) == (Verdict.REFUSE, list(ZONES))
+    assert guards.storm(case(view=view(bad_zones=ZONES[:2]))).verdict is Verdict.ALLOW
+
+
+def test_too_many_unhealthy_replicas_are_the_observer() -> None:
+    found = guards.storm(case(view=view(unhealthy=9)))
+    assert found.verdict is Verdict.REFUSE
+    assert found.message.startswith("9 of 12 replicas are unhealthy (75%), more than 67%")
+    assert guards.storm(case(view=view(unhealthy=8))).verdict is Verdict.ALLOW
+
+
+def test_a_service_of_one_zone_has_no_storm_of_all_zones() -> None:
+    body = SERVICE.model_dump(by_alias=True)
+    body["spec"]["zones"] = [{"name": "zone-a"}]
+    single = replace(view(), service=Service.model_validate(body))
+    assert guards.storm(case(view=single)).verdict is Verdict.ALLOW
+
+
+def test_the_throttle_counts_runs_of_its_group_and_says_when_again() -> None:
+    limit = {"throttle": {"onceWithin": "5m", "groupBy": ["service", "zone"]}}
+    recent = run(RunState.FAILED, after=480)
+    found = guards.throttle(case(limit, runs=[recent]))
+    assert found.verdict is Verdict.REFUSE
+    assert found.values["again"] == (recent.created_at + timedelta(minutes=5)).isoformat()
+    assert guards.throttle(case(limit, runs=[run(RunState.FAILED, after=200)])).verdict is Verdict.ALLOW
+    elsewhere = run(RunState.FAILED, after=480, target=str(at("b")))
+    assert guards.throttle(case(limit, runs=[elsewhere])).verdict is Verdict.ALLOW
+
+
+def test_concurrency_skips_or_queues_as_the_playbook_says() -> None:
+    active = run(RunState.RUNNING, group="service/chat")
+    skip = {"concurrency": {"group": "service/chat", "onConflict": "skip"}}
+    queue = {"concurrency": {"group": "service/chat", "onConflict": "queue"}}
+    assert guards.concurrency(case(skip, runs=[active], group="service/chat")).verdict is Verdict.REFUSE
+    found = guards.concurrency(case(queue, runs=[active], group="service/chat"))
+    assert (found.verdict, found.message) == (Verdict.ALLOW, f"queues behind {active.id}")
+    over = run(RunState.SUCCEEDED, group="service/chat")
+    assert guards.concurrency(case(skip, runs=[over], group="service/chat")).verdict is Verdict.ALLOW
+
+
+def test_a_part_waits_for_the_whole() -> None:
+    found = guards.folding(case(parent=incident(at("a"))))
+    assert (found.verdict, found.values["target"]) == (Verdict.WAIT, str(at("a")))
+
+
+def test_the_blast_radius_counts_the_ledger() -> None:
+    row = OutOfService(target=str(at("b")), dimension=Dimension.TRAFFIC, holder="run-1", since=AT)
+    found = guards.blast_radius(case(ledger=[row], touches=[Touch(at("a"), Dimension.TRAFFIC)]))
+    assert (found.guard, found.verdict) == ("blastRadius", Verdict.WAIT)

@@ -1,0 +1,243 @@
+"""The states of incidents: hysteresis both ways, mitigated, resolved, and unknown when blind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.decide import incidents
+from controlplane.decide.incidents import Circumstances, Memory
+from controlplane.decide.signals import Verdict
+from controlplane.model.signals import CanaryState
+from controlplane.model.states import IncidentState, check_move
+from controlplane.model.target import Target
+from tests.unit.controlplane.decide.fleet import AT, SERVICE, at
+from tests.unit.controlplane.decide.verdicts import canary, verdict
+
+TICK = 2.0
+PENDING, FIRING, MITIGATED, RESOLVED, UNKNOWN = (
+    IncidentState.PENDING,
+    IncidentState.FIRING,
+    IncidentState.MITIGATED,
+    IncidentState.RESOLVED,
+    IncidentState.UNKNOWN,
+)
+
+
+class Story:
+    """One incident over ticks; a move that the tables do not allow fails the test."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self.target = at("a") if target is None else target
+        self.memory = Memory()
+        self.now = AT
+        self.state: IncidentState | None = None
+        self.fired = False
+        self.reason = ""
+
+    def tick(
+        self,
+        *,
+        confirmed: bool = False,
+        takes_traffic: bool | None = True,
+        out: bool = False,
+        canary: CanaryState | None = None,
+        **what: Any,
+    ) -> IncidentState | None:
+        self.now += timedelta(seconds=TICK)
+        seen = verdict(self.target, **what)
+        if self.state is None or self.state is RESOLVED:
+            if not seen.bad:
+                return self.state
+            self.memory, self.fired = Memory(), False
+            self._become(PENDING)
+        self.memory.take(seen, self.now)
+        self._move(seen, Circumstances(self.now, confirmed, takes_traffic, out, canary))
+        return self.state
+
+    def ticks(self, count: int, **what: Any) -> IncidentState | None:
+        for _ in range(count):
+            self.tick(**what)
+        return self.state
+
+    def _move(self, seen: Verdict, around: Circumstances) -> None:
+        for _ in range(5):
+            assert self.state is not None
+            step = incidents.next_state(self.state, seen, self.memory, around, fired=self.fired)
+            if step is None:
+                return
+            self._become(check_move(self.state, step.state))
+            self.reason = step.reason
+            if self.state is RESOLVED:
+                return
+        raise AssertionError(self.state)
+
+    def _become(self, new: IncidentState) -> None:
+        vars(self)["state"] = new
+        self.fired = self.fired or new is FIRING
+
+
+def test_one_bad_tick_is_pending_and_two_are_firing() -> None:
+    story = Story()
+    assert story.tick(bad=True) is PENDING
+    assert story.tick(bad=True) is FIRING
+
+
+def test_a_second_witness_makes_it_fire_at_once() -> None:
+    story = Story()
+    assert story.tick(bad=True, confirmed=True) is FIRING
+    assert story.reason.endswith("(two sources agree)")
+
+
+def test_what_does_not_last_was_nothing() -> None:
+    story = Story()
+    story.tick(bad=True)
+    assert story.tick(good=True) is PENDING
+    assert story.tick(good=True) is RESOLVED
+    assert story.fired is False
+
+
+def test_bad_and_well_by_turns_does_not_fire() -> None:
+    story = Story()
+    for _ in range(5):
+        story.tick(bad=True)
+        story.tick(good=True)
+    assert story.fired is False
+
+
+def test_a_threshold_with_a_duration_waits_for_it() -> None:
+    story = Story()
+    story.ticks(5, bad=True, hold=10.0, confirmed=True)
+    assert story.state is PENDING
+    assert story.tick(bad=True, hold=10.0, confirmed=True) is FIRING
+
+
+def test_an_evacuated_zone_is_mitigated_when_the_clients_are_well_at_two_ticks() -> None:
+    story = Story()
+    story.ticks(2, bad=True, clients=False)
+    assert story.tick(bad=True, takes_traffic=False, clients=False) is FIRING
+    assert story.tick(bad=True, takes_traffic=False) is FIRING
+    assert story.tick(bad=True, takes_traffic=False) is MITIGATED
+
+
+def test_clients_that_are_well_while_the_zone_has_traffic_do_not_mitigate_it() -> None:
+    story = Story()
+    assert story.ticks(10, bad=True, clients=True) is FIRING
+
+
+def test_a_mitigated_zone_is_resolved_by_canary_and_traffic_together() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    story.ticks(2, bad=True, takes_traffic=False)
+    assert story.tick(takes_traffic=False, canary=canary(True, 60)) is MITIGATED
+    assert story.tick(takes_traffic=True, canary=canary(True, 20)) is MITIGATED
+    assert story.tick(takes_traffic=True, canary=canary(True, 60), out=True) is MITIGATED
+    assert story.tick(takes_traffic=True, canary=canary(True, 60)) is RESOLVED
+
+
+def test_a_zone_that_is_bad_with_its_traffic_back_fires_again() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    story.ticks(2, bad=True, takes_traffic=False)
+    story.tick(good=True, takes_traffic=False)
+    assert story.ticks(2, bad=True, clients=False) is FIRING
+
+
+def test_a_zone_that_heals_by_itself_needs_half_a_minute_of_its_canary() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    assert story.ticks(20, good=True, canary=canary(False)) is FIRING
+    assert story.tick(good=True, canary=canary(True, 29)) is FIRING
+    assert story.tick(good=True, canary=canary(True, 30)) is RESOLVED
+
+
+def test_without_a_canary_the_signal_speaks_for_as_long() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    assert story.ticks(15, good=True) is FIRING
+    assert story.tick(good=True) is RESOLVED
+
+
+def test_a_replica_is_resolved_when_well_for_a_few_ticks_and_never_mitigated() -> None:
+    story = Story(at("a/a1/0"))
+    story.ticks(2, bad=True)
+    assert story.ticks(4, bad=True, takes_traffic=False) is FIRING
+    assert story.ticks(3, good=True, canary=canary(True, 1)) is FIRING
+    assert story.tick(good=True, canary=canary(True, 1)) is RESOLVED
+
+
+def test_the_service_does_not_wait_for_the_canary_of_an_evacuated_zone() -> None:
+    story = Story(SERVICE)
+    story.ticks(2, bad=True)
+    assert story.ticks(4, good=True, canary=canary(False)) is RESOLVED
+
+
+def test_too_little_data_neither_fires_nor_heals() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    assert story.ticks(60) is FIRING
+
+
+def test_blind_is_unknown_and_nothing_else_until_sight_comes_back() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    assert story.ticks(30, blind=True, canary=canary(True, 99)) is UNKNOWN
+    assert story.tick(bad=True) is UNKNOWN
+    assert story.tick(bad=True) is FIRING
+
+
+def test_what_was_only_pending_comes_back_as_pending() -> None:
+    story = Story()
+    story.tick(bad=True)
+    story.tick(blind=True)
+    assert story.tick(bad=True) is PENDING
+
+
+def test_an_incident_of_a_mitigated_zone_comes_back_mitigated() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    story.ticks(2, bad=True, takes_traffic=False)
+    story.tick(blind=True, takes_traffic=False)
+    assert story.ticks(2, bad=True, takes_traffic=False) is MITIGATED
+
+
+LOOKS = st.fixed_dictionaries(
+    {
+        "look": st.sampled_from(["bad", "good", "none", "blind"]),
+        "confirmed": st.booleans(),
+        "takes_traffic": st.sampled_from([True, False, None]),
+        "out": st.booleans(),
+        "clients": st.sampled_from([True, False, None]),
+        "canary": st.sampled_from([None, canary(None), canary(False), canary(True, 5), canary(True, 60)]),
+    }
+)
+
+
+@given(st.lists(LOOKS, max_size=60), st.sampled_from([at("a"), at("a/a1"), at("a/a1/0"), SERVICE]))
+def test_any_story_keeps_the_rules(looks: list[dict[str, Any]], target: Target) -> None:
+    story = Story(target)
+    bad_before = False
+    for look in looks:
+        kind = look.pop("look")
+        words: dict[str, Any] = {
+            "bad": {"bad": True},
+            "good": {"good": True},
+            "none": {},
+            "blind": {"blind": True},
+        }[kind]
+        before = story.state
+        after = story.tick(**look, **words)
+        if kind == "blind":
+            assert after in {None, RESOLVED, UNKNOWN}
+            assert (after is RESOLVED) <= (before is RESOLVED)
+        if after is FIRING and before is not FIRING:
+            assert kind == "bad"
+            assert bad_before or look["confirmed"]
+        if after is RESOLVED and before not in {RESOLVED, PENDING, UNKNOWN}:
+            assert kind != "bad"
+        if after is MITIGATED and before is not MITIGATED:
+            assert (look["takes_traffic"], look["clients"]) == (False, True)
+        bad_before = kind == "bad"
