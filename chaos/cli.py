@@ -12,30 +12,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from chaos.drills import case as cases
-from chaos.drills.compile import start_drill
-from chaos.drills.conclude import conclude_cut_short
-from chaos.drills.library import find_drill
-from chaos.drills.ports import DrillPorts, lab_drill_ports
-from chaos.faults.life import FaultLife
-from chaos.reaper import Reaper, serve
-from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.errors import InvalidInput, NotFound
-from controlplane.model.records import FaultRecord, Run
-from controlplane.model.report import StoredReport, report_name
-from controlplane.model.states import FaultState, is_final
-from controlplane.store.database import Database
-from controlplane.store.runs import RunQuery
+
+if TYPE_CHECKING:
+    from chaos.drills.ports import DrillPorts
+    from controlplane.model.records import FaultRecord, Run
+    from controlplane.store.database import Database
 
 drills = typer.Typer(help="Run drills, and read what they found.", no_args_is_help=True)
 faults = typer.Typer(help="See, end and reap faults.", no_args_is_help=True)
-out = Console(highlight=False)
 
 EXIT = {"passed": 0, "failed": 1, "inconclusive": 3, "aborted": 3}
 """Exit codes of a verdict; 2 is wrong use."""
@@ -78,6 +67,10 @@ def opened(state_dir: Path) -> Iterator[tuple[Database, DrillPorts]]:
     file = state_dir.resolve() / "fleetward.db"
     if not file.exists():
         raise NotFound(f"there is no database at {file}", hint="name the folder with --state-dir")
+    from chaos.drills.ports import lab_drill_ports
+    from controlplane.kernel.clock import SystemClock
+    from controlplane.store.database import Database
+
     database = Database(f"sqlite:///{file}", SystemClock())
     ports = lab_drill_ports(state_dir.resolve())
     try:
@@ -98,6 +91,10 @@ def run_drill(
     output: Output = Format.TABLE,
 ) -> None:
     """Start a drill, wait for its verdict, and write its result."""
+    from chaos.drills.compile import start_drill
+    from chaos.drills.conclude import conclude_cut_short
+    from chaos.drills.library import find_drill
+
     with opened(state_dir) as (database, ports):
         with database.transaction() as tx:
             drill = find_drill(tx, name)
@@ -106,7 +103,7 @@ def run_drill(
             _write(output, {"run": run.id, "drill": run.name, "state": run.state.value})
             return
         if output is Format.TABLE:
-            out.print(f"{run.name} runs as {run.id}; Ctrl-C leaves it running, `fleetward halt` stops it")
+            typer.echo(f"{run.name} runs as {run.id}; Ctrl-C leaves it running, `fleetward halt` stops it")
         ended = _wait(database, run.id, quiet=output is Format.JSON)
         if not ended.result.get("verdict"):
             conclude_cut_short(database, ports, run.id)
@@ -118,6 +115,8 @@ def run_drill(
 @drills.command("list")
 def list_drills(state_dir: StateDir = DEFAULT_STATE, output: Output = Format.TABLE) -> None:
     """List the runs of drills, newest first."""
+    from controlplane.store.runs import RunQuery
+
     with opened(state_dir) as (database, _), database.reading() as tx:
         runs = tx.runs.list(RunQuery(kind="drill"))
     rows = [
@@ -143,8 +142,13 @@ def show_report(
     ] = ReportFormat.JSON,
 ) -> None:
     """Write what a drill found to standard output."""
+    from chaos.drills.case import load_case
+    from chaos.drills.conclude import conclude_cut_short
+    from controlplane.model.report import StoredReport, report_name
+    from controlplane.model.states import is_final
+
     with opened(state_dir) as (database, ports):
-        found = cases.load_case(database, ports, run).run
+        found = load_case(database, ports, run).run
         if is_final(found.state) and not found.result.get("verdict"):
             conclude_cut_short(database, ports, run)
         with database.reading() as tx:
@@ -187,6 +191,8 @@ def revert_faults(
     output: Output = Format.TABLE,
 ) -> None:
     """Take faults back and wait until they are seen clear; needs nothing but the state directory."""
+    from controlplane.model.states import FaultState
+
     if [fault is not None, everything, drill is not None].count(True) != 1:
         raise InvalidInput("name one fault, or --drill RUN, or --all")
     with opened(state_dir) as (database, ports):
@@ -201,6 +207,9 @@ def revert_faults(
 @faults.command("reaper")
 def run_reaper(state_dir: StateDir = DEFAULT_STATE) -> None:
     """End faults that outlive their drill, until told to stop."""
+    from chaos.faults.life import FaultLife
+    from chaos.reaper import Reaper, serve
+
     with opened(state_dir) as (database, ports):
         serve(Reaper(database, FaultLife(database, ports.faults, ports.driver)))
 
@@ -209,6 +218,9 @@ def _revert(
     database: Database, ports: DrillPorts, named: Sequence[FaultRecord], why: str
 ) -> list[FaultRecord]:
     """Revert until all are clear, one is stuck for good, or the time is over."""
+    from chaos.faults.life import FaultLife
+    from controlplane.model.states import FaultState
+
     life = FaultLife(database, ports.faults, ports.driver)
     clock, after = database.clock, list(named)
     deadline = clock.monotonic() + REVERT_TIMEOUT
@@ -223,6 +235,8 @@ def _revert(
 
 def _wait(database: Database, run_id: str, *, quiet: bool) -> Run:
     """Follow a run to its end, telling each step as it begins."""
+    from controlplane.model.states import is_final
+
     told = ""
     while True:
         run = _read(database, run_id)
@@ -231,7 +245,7 @@ def _wait(database: Database, run_id: str, *, quiet: bool) -> Run:
                 (step.id for step in tx.steps.list(run_id) if step.state in {"running", "waiting"}), ""
             )
         if now and now != told and not quiet:
-            out.print(f"  {now}")
+            typer.echo(f"  {now}")
             told = now
         if is_final(run.state):
             return run
@@ -259,7 +273,7 @@ def _write(output: Format, value: dict[str, Any]) -> None:
         typer.echo(json.dumps(value, indent=2))
         return
     for name, item in value.items():
-        out.print(f"{name:20} {'; '.join(map(str, item)) if isinstance(item, list) else item}", markup=False)
+        typer.echo(f"{name:20} {'; '.join(map(str, item)) if isinstance(item, list) else item}")
 
 
 def _rows(output: Format, rows: Sequence[dict[str, Any]], empty: str) -> None:
@@ -267,14 +281,17 @@ def _rows(output: Format, rows: Sequence[dict[str, Any]], empty: str) -> None:
         typer.echo(json.dumps(list(rows), indent=2))
         return
     if not rows:
-        out.print(empty)
+        typer.echo(empty)
         return
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in rows[0]:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*("" if item is None else str(item) for item in row.values()))
-    out.print(table)
+    Console(highlight=False).print(table)
 
 
 def _who() -> str:

@@ -20,6 +20,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,8 @@ MARK = "FLEETWARD_SPAWNED_FOR"
 START_TIME_TOLERANCE = 2.0
 """Seconds. The kernel derives start times from a boot time that it rounds to whole seconds and
 moves when the wall clock is set; a pid is not handed out twice within that."""
+
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 """Handles of what this interpreter started: polling them reaps, so that a dead child is no zombie."""
@@ -136,18 +139,19 @@ class ProcessTable:
         log = self.log_path(record.name)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = {**os.environ, **record.env, MARK: str(self.state_dir)}
-        try:
-            with log.open("ab") as output:
-                child = subprocess.Popen(
-                    record.argv, cwd=record.cwd, env=environment, stdin=subprocess.DEVNULL,
-                    stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                )  # fmt: skip
-        except OSError as error:
-            raise Unavailable(f"cannot start {record.name}: {error}") from error
-        _CHILDREN[child.pid] = child
-        start_time = psutil.Process(child.pid).create_time()
-        started = record.model_copy(update={"pid": child.pid, "start_time": start_time})
-        self._write([*others, started])
+        with _undisturbed():
+            try:
+                with log.open("ab") as output:
+                    child = subprocess.Popen(
+                        record.argv, cwd=record.cwd, env=environment, stdin=subprocess.DEVNULL,
+                        stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                    )  # fmt: skip
+            except OSError as error:
+                raise Unavailable(f"cannot start {record.name}: {error}") from error
+            _CHILDREN[child.pid] = child
+            start_time = psutil.Process(child.pid).create_time()
+            started = record.model_copy(update={"pid": child.pid, "start_time": start_time})
+            self._write([*others, started])
         return started
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,6 +244,27 @@ class ProcessTable:
         draft = self._path.with_suffix(".json.new")
         draft.write_text(json.dumps(document, indent=1) + "\n")
         draft.replace(self._path)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold Ctrl-C and its like back until a process that was started is written down.
+
+    What a handler raises between the two would leave a process that nobody knows of.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only
+        return
+    held: list[int] = []
+    numbers = [number for number in _INTERRUPTIONS if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for missed in held:
+            signal.raise_signal(missed)
 
 
 def _find(record: ProcessRecord) -> psutil.Process | None:

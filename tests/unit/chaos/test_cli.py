@@ -9,7 +9,9 @@ import typer
 from typer.testing import CliRunner
 
 from chaos import cli
+from chaos.drills import ports
 from chaos.drills.case import fault_id
+from controlplane.kernel import clock
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.states import FaultState, RunState
 from controlplane.store.transitions import move
@@ -20,8 +22,8 @@ from tests.support.drill_world import World, nobody
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A fleet whose state directory the commands are given; their driver is the memory's."""
     world = World(tmp_path, nobody)
-    monkeypatch.setattr(cli, "lab_drill_ports", lambda _: world.ports)
-    monkeypatch.setattr(cli, "SystemClock", lambda: world.clock)
+    monkeypatch.setattr(ports, "lab_drill_ports", lambda _: world.ports)
+    monkeypatch.setattr(clock, "SystemClock", lambda: world.clock)
     yield world
     world.database.close()
 

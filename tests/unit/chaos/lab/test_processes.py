@@ -177,3 +177,30 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones(table: ProcessTab
 
     with pytest.raises(NotFound, match="node-a1"):
         table.signal("node-x", signal.SIGTERM)
+
+
+def test_an_interrupted_start_is_recorded_before_it_unwinds(
+    table: ProcessTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    class Interrupting(psutil.Process):
+        def __init__(self, pid: int | None = None) -> None:
+            if pid is not None and not started:
+                started.append(pid)
+                signal.raise_signal(signal.SIGTERM)
+            super().__init__(pid)
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(psutil, "Process", Interrupting)
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start(table)
+    finally:
+        restored = signal.signal(signal.SIGTERM, before)
+    assert restored is interrupt
+    assert [record.pid for record in table.records()] == started
+    assert table.is_alive(table.get("node-a1"))
