@@ -103,7 +103,8 @@ def resume(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     if turn.now >= deadline(step, record):
         said = turn.tx.steps.attempt(record.run, record.id, record.attempt)
         why = f"not done within {format_duration(step.timeout)}"
-        why += f": {said.message}" if said is not None and said.message else ""
+        last = said.message if said is not None else record.error
+        why += f": {last}" if last else ""
         if said is not None and said.ended_at is None:
             turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", why)
         turn.move_step(record, StepState.FAILED, why)

@@ -13,6 +13,7 @@ import structlog
 from controlplane.act.cancel import cancel_halted_drills
 from controlplane.kernel.errors import Unavailable
 from controlplane.store.database import Database
+from controlplane.store.runs import RunQuery
 
 log = structlog.get_logger(__name__)
 
@@ -27,8 +28,8 @@ def sweep(database: Database, wake: Callable[[str], None]) -> int:
     """Send every run that is due and unsent, and return how many were; cancel drills that are halted."""
     with database.reading() as tx:
         due = tx.runs.due(resend_after=RESEND_SECONDS, limit=LIMIT)
-        halted = bool(tx.halts.in_force())
-    if halted:
+        drills = tx.runs.list(RunQuery(kind="drill", active=True)) if tx.halts.in_force() else []
+    if any(drill.stop is None for drill in drills):
         with database.transaction() as tx:
             for run_id in cancel_halted_drills(tx, wake):
                 log.info("drill cancelled by a halt", run=run_id)

@@ -79,6 +79,10 @@ def restore(record: UndoRecord, context: ActionContext) -> UndoResult:
     zone, before = str(record.target.zone), int(record.before)
     present = weight_of(zone, read(context))
     if present == before:
+        if record.applied is None:
+            # Its worker may be stopped right before the write. The same weight again is no effect,
+            # but it shows the platform our fence, so that the write comes too late.
+            write(context, zone, before, ours={before}, part="undo")
         return UndoResult(UndoStatus.UNDONE, f"{zone} is at {before} already")
     if not record.is_ours(present):
         return UndoResult(UndoStatus.FOREIGN, f"somebody else has set {zone} to {present}: left alone")

@@ -190,3 +190,20 @@ def test_a_mistake_of_the_engine_is_tried_again_and_then_fails_the_run(
     ended = rig.finish(run)
     assert ended.state == RunState.FAILED
     assert "the engine broke: RuntimeError: a bug, 5 times in a row" in ended.reason
+
+
+def test_a_worker_stopped_right_before_its_write_comes_too_late_for_an_undone_run(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.start(SHIFT)
+
+    def cancelled_by_another() -> None:
+        rig.platform.before_effect = None
+        rig.clock.advance(31.0)
+        rig.cancel(run)
+        rig.settle(rig.new_executor())
+
+    rig.platform.before_effect = cancelled_by_another
+    rig.executor.advance(run.id)
+    assert rig.run(run).state == RunState.CANCELLED
+    assert rig.weights()["zone-a"] == 100
+    assert rig.platform.writes() == []

@@ -7,7 +7,7 @@ and a new executor goes on from the file alone.
 
 import functools
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -79,6 +79,8 @@ class FusedPlatform(MemoryPlatform):
     """A platform whose caller may die right before and right after each effect."""
 
     fuse: Fuse | None = None
+    before_effect: Callable[[], None] | None = None
+    """What happens while the caller is stopped right before an effect."""
 
     def set_weights(
         self, service: str, changes: Mapping[str, int], *, expected_version: str | None, by: WriteTag | None
@@ -94,6 +96,8 @@ class FusedPlatform(MemoryPlatform):
 
     @contextmanager
     def _around(self) -> Iterator[None]:
+        if self.before_effect is not None:
+            self.before_effect()
         if self.fuse is not None:
             self.fuse.pass_("before an effect")
         yield
