@@ -26,6 +26,8 @@ class Sorted:
 
     readings: list[Reading] = field(default_factory=list)
     gauges: dict[tuple[str, Target], float] = field(default_factory=dict)
+    counts: dict[tuple[str, Target], int] = field(default_factory=dict)
+    """Of how many series each gauge's value is made."""
     up: dict[Target, bool] = field(default_factory=dict)
     scraped_at: dict[Target, float] = field(default_factory=dict)
 
@@ -94,12 +96,14 @@ class Sorter:
         key = (known.measure, known.target)
         before = into.gauges.get(key)
         value *= known.scale
+        count = into.counts[key] = into.counts.get(key, 0) + 1
+        fold = query.profile.measures[known.measure].fold or "sum"
         if before is None:
             into.gauges[key] = value
-        elif query.profile.measures[known.measure].aggregate == "sum":
-            into.gauges[key] = before + value
-        else:
+        elif fold == "max":
             into.gauges[key] = max(before, value)
+        else:
+            into.gauges[key] = before + (value if fold == "sum" else (value - before) / count)
 
     def _look_up(self, query: Query, labels: TargetLabels, found: Mapping[str, str]) -> _Known | None:
         key = (query.name, *found.items())

@@ -64,7 +64,7 @@ class Measure(Model):
     )
     aggregate: Literal["sum", "max"] = "sum"
     fold: Literal["sum", "mean", "max"] | None = Field(
-        None, description="for gauges: how a wider target's value follows from its parts"
+        None, description="for gauges: how the value of a target follows from its parts; sum if left out"
     )
     scale: float = 1.0
     outcomes: Outcomes | None = None

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.observe.counters import CounterBook, Reading
@@ -20,7 +20,7 @@ class Book:
     """A counter book over one store, stepped by values of one series (None: it is missing)."""
 
     def __init__(self) -> None:
-        self.store = WindowStore(coarse_slots=4)
+        self.store = WindowStore(fine_slots=64, coarse_slots=4)
         self.row = self.store.row(("tokens", "all", "replica"))
         self.book = CounterBook(self.store, TICK)
         self.at = 0.0
@@ -96,6 +96,7 @@ def test_a_value_that_stands_still_is_not_lost_when_it_moves_again() -> None:
     assert book.total() == 4.0
 
 
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=40))
 def test_increments_add_up_to_what_was_counted_after_the_first_sample(growth: list[float | None]) -> None:
     book, value, counted, seen = Book(), 0.0, 0.0, False
@@ -111,6 +112,7 @@ def test_increments_add_up_to_what_was_counted_after_the_first_sample(growth: li
     assert book.total() == pytest.approx(counted, abs=1e-6)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=40))
 def test_whatever_a_counter_does_increments_are_never_negative(values: list[float]) -> None:
     book = Book()

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.observe.windows import WindowStore
@@ -87,6 +87,7 @@ def test_what_gathered_unseen_is_spread_over_the_time_it_took() -> None:
     assert window(store, 20.0) == pytest.approx(100.0, abs=0.1)
 
 
+@settings(max_examples=50)
 @given(
     st.lists(st.floats(0, 1e6), min_size=1, max_size=60),
     st.integers(2, 12),
@@ -100,6 +101,7 @@ def test_any_window_equals_the_plain_sum_while_the_fine_ring_holds_it(
     assert window(store, 2.0 * reach) == pytest.approx(sum(amounts[-reach:]), rel=1e-9, abs=1e-3)
 
 
+@settings(max_examples=50)
 @given(
     st.lists(st.floats(0, 1e6), min_size=3, max_size=80),
     st.lists(st.floats(0.5, 500), min_size=2, max_size=6),
