@@ -9,6 +9,7 @@ It claims nothing; the engine judges and claims in one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,17 +53,27 @@ def reach(targets: Iterable[Target], topology: Topology) -> Reach:
     out = {target for target in targets if service.contains(target)}
     if service in out:
         out = {one for one in fleet if one.level == "zone"}
+    children: dict[Target | None, list[Target]] = {}
+    for one in fleet:
+        children.setdefault(one.parent(), []).append(one)
     for level in ("node", "zone"):
         for parent in (one for one in fleet if one.level == level):
-            children = [one for one in fleet if one.parent() == parent]
-            if children and all(any(gone.contains(child) for gone in out) for child in children):
+            if parent in children and all(_is_out(child, out) for child in children[parent]):
                 out.add(parent)
     out = minimal(out)
-    healthy = sum(
-        view.ready and not any(gone.contains(one) for gone in out) for one, view in topology.replicas()
-    )
+    healthy = sum(view.ready and not _is_out(one, out) for one, view in topology.replicas())
     totals: dict[Level, int] = {level: sum(one.level == level for one in fleet) for level in _COUNTED}
     return Reach(frozenset(out), healthy, totals)
+
+
+def _is_out(target: Target, out: AbstractSet[Target]) -> bool:
+    """Tell whether a target or anything that contains it is out."""
+    step: Target | None = target
+    while step is not None:
+        if step in out:
+            return True
+        step = step.parent()
+    return False
 
 
 def blast_radius(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.decide import incidents
@@ -216,7 +216,8 @@ LOOKS = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(LOOKS, max_size=60), st.sampled_from([at("a"), at("a/a1"), at("a/a1/0"), SERVICE]))
+@settings(max_examples=60)
+@given(st.lists(LOOKS, max_size=30), st.sampled_from([at("a"), at("a/a1"), at("a/a1/0"), SERVICE]))
 def test_any_story_keeps_the_rules(looks: list[dict[str, Any]], target: Target) -> None:
     story = Story(target)
     bad_before = False
