@@ -46,9 +46,9 @@ class LabSettings(Model):
         default_factory=EngineSettings, description="The engine each replica models."
     )
     request_rate: float = Field(
-        default=10.5,
+        default=12.5,
         gt=0,
-        description="Mean arrivals/s of the synthetic day. Source: with 100 output tokens each, 1,050 "
+        description="Mean arrivals/s of the synthetic day. Source: with 100 output tokens each, 1,250 "
         "tokens/s are 55 ± 5 % of what three zones can do.",
     )
     output_tokens: float = Field(

@@ -5,8 +5,8 @@ of a minute, each from its own random stream, so that any range can be asked for
 what lies before it, and two runs with one seed get the same arrivals, lengths and order.
 
 The day is a Poisson process with a rate that rises and falls over 24 hours. It begins where the
-rate is at its mean and rising, so that the first hours are at or above the mean: 10.5 requests/s
-of 100 output tokens are 1,050 tokens/s, 5 % above the thousand that a lab is said to carry.
+rate is at its mean and rising, so that the first hours are at or above the mean: 12.5 requests/s
+of 100 output tokens are 1,250 tokens/s, well above the thousand that a lab is said to carry.
 """
 
 from __future__ import annotations
