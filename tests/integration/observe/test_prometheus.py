@@ -1,4 +1,4 @@
-"""A real Prometheus over scripted exporters: resets, deaths and restarts of either, as the observer sees them."""
+"""A real Prometheus over scripted exporters: resets, deaths and restarts of either, as they are seen."""
 
 from __future__ import annotations
 

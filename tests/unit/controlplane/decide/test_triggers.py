@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from controlplane.decide import triggers
+from controlplane.decide.signals import Sight
 from controlplane.decide.triggers import Candidate, Facts
 from controlplane.model.records import Incident, Run
 from controlplane.model.states import IncidentState, RunState
-from tests.unit.controlplane.decide.fleet import AT, at
+from tests.unit.controlplane.decide.fleet import AT, at, topology
+from tests.unit.controlplane.decide.measured import Filled
 from tests.unit.controlplane.decide.verdicts import canary, incident, playbook, run
 
 
@@ -101,3 +103,31 @@ def test_a_parent_is_answerable_when_a_trigger_names_its_signal_and_level() -> N
 def test_candidates_come_by_playbook_and_age() -> None:
     old, new = incident(at("b")), incident(at("a"), opened=AT + timedelta(seconds=2))
     assert called(playbook(), new, old) == [old.id, new.id]
+
+
+def measured(gauges: dict[Any, float], fresh: set[str], **trigger: Any) -> dict[Any, Any]:
+    filled = Filled()
+    filled.measures.gauges = gauges
+    book = playbook(triggers=[{"type": "threshold", "by": "replica", **trigger}])
+    sight = Sight(AT, fresh, replicas=[at("a/a1/0")])
+    found = triggers.thresholds([book], topology().targets(), filled.measures, sight)
+    return {verdict.signal.target: verdict for verdict in found}
+
+
+def test_a_threshold_is_measured_at_every_target_of_its_level() -> None:
+    gauges = {("queue", at("a/a1/0")): 60.0, ("queue", at("a/a1/1")): 50.0}
+    found = measured(gauges, {"engine"}, indicator="queue", above=50)
+    assert len(found) == 12
+    assert (found[at("a/a1/0")].bad, found[at("a/a1/1")].bad) == (True, False)
+    assert str(found[at("a/a1/0")].signal) == f"threshold:queue>50@{at('a/a1/0')}"
+    assert found[at("b/b1/0")].state.good is None
+
+
+def test_a_lower_bound_and_a_duration_are_kept() -> None:
+    found = measured({("queue", at("a/a1/0")): 1.0}, {"engine"}, indicator="queue", below=2, **{"for": "10s"})
+    assert (found[at("a/a1/0")].bad, found[at("a/a1/0")].hold) == (True, 10.0)
+
+
+def test_a_threshold_without_sight_is_unknown() -> None:
+    found = measured({("queue", at("a/a1/0")): 60.0}, set(), indicator="queue", above=50)
+    assert (found[at("a/a1/0")].bad, found[at("a/a1/0")].blind) == (False, True)
