@@ -6,6 +6,10 @@ and then calls what was given to ``tx.after_commit``. ``reading()`` sees one con
 state and never waits for writers (WAL). A commit is on the disk before it returns
 (synchronous=FULL). It refuses URLs it was not tested with; the types and statements are
 those of PostgreSQL too.
+
+SQLite's write lock is the file's: a process that is stopped (not killed) within a write
+transaction keeps every other writer waiting until it goes on or ends. Transactions here
+last milliseconds and never span a call to the outside, but they are not nothing.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ def test_workers_killed_in_the_middle_double_and_lose_nothing(stage: Stage) -> N
 
 def test_a_stopped_worker_that_comes_back_is_fenced_off(stage: Stage) -> None:
     frozen = stage.start_worker("frozen")
-    run = stage.start_run(Sender(stage.broker), each=0.1)
-    _until(lambda: len(stage.effects(run)) >= 2, PATIENCE, "the ramp begins")
+    run = stage.start_run(Sender(stage.broker), each=0.8)
+    stage.wait_for_effects(run, 2)  # it is now in the middle of an effect, with no transaction open
     frozen.send_signal(signal.SIGSTOP)
     stage.start_worker("second")
     try:

@@ -51,10 +51,10 @@ class Ramp(Action[Parameters]):
         stage = int(context.state.get("stage", 0)) + 1
         change = Change(Target("chat", "local", "zone-a"), "stage", stage - 1, stage)
         with context.effect(change, str(stage)) as tag:
-            time.sleep(parameters.each)
-            if tag.key not in self.log.read_text():
+            if f'"{tag.key}"' not in self.log.read_text():
                 with self.log.open("a") as file:
                     file.write(json.dumps({"key": tag.key, "stage": stage, "fence": tag.fence}) + "\n")
+            time.sleep(parameters.each)
         return Done({"stage": stage}) if stage == parameters.stages else Again(0.0, {"stage": stage})
 
     def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
