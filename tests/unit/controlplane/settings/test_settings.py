@@ -1,4 +1,4 @@
-"""Settings: defaults are pinned, the environment overrides them, files of a running fleet fill what is unset."""
+"""Settings: defaults are pinned, the environment overrides them, a running fleet fills what is unset."""
 
 from __future__ import annotations
 
