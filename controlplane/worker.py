@@ -6,7 +6,6 @@ made of is decided in `controlplane.bootstrap`.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 
@@ -27,37 +26,25 @@ def run_worker(
     build: Callable[[], Executor],
     *,
     name: str,
-    pool: str = "solo",
-    concurrency: int = 1,
     sweep_seconds: float = SWEEP_SECONDS,
 ) -> int:
-    """Work until SIGTERM, and return the exit code.
-
-    ``build`` is called once in each process that works (after the fork, with ``prefork``) and
-    once for the sweeper; each call makes its own database and carrier.
-    """
-    executors: dict[int, Executor] = {}
-
-    def advance(run_id: str) -> None:
-        pid = os.getpid()
-        if pid not in executors:
-            executors[pid] = build()
-        executors[pid].advance(run_id)
-
+    """Work until SIGTERM, and return the exit code. ``name`` is what leases and logs call this process."""
+    executor = build()
     stop = threading.Event()
-    sweeper = threading.Thread(target=_sweep, args=(build, stop, sweep_seconds), name="sweeper", daemon=True)
+    sweeper = threading.Thread(
+        target=_sweep, args=(executor, stop, sweep_seconds), name="sweeper", daemon=True
+    )
     sweeper.start()
-    log.info("worker starts", worker=name, pool=pool, concurrency=concurrency)
+    log.info("worker starts", worker=name)
     try:
-        return carrier.serve(broker_url, advance, name=name, pool=pool, concurrency=concurrency)
+        return carrier.serve(broker_url, executor.advance, name=name)
     finally:
         stop.set()
         sweeper.join(sweep_seconds)
         log.info("worker ends", worker=name)
 
 
-def _sweep(build: Callable[[], Executor], stop: threading.Event, every: float) -> None:
-    executor = build()
+def _sweep(executor: Executor, stop: threading.Event, every: float) -> None:
     while not stop.wait(every):
         try:
             executor.sweep()

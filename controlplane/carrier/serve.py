@@ -15,14 +15,12 @@ from controlplane.carrier.app import QUEUE, TASK, make_app
 ANSWER_SECONDS = 30.0
 
 
-def serve(
-    broker_url: str, advance: Callable[[str], None], *, name: str, pool: str = "solo", concurrency: int = 1
-) -> int:
+def serve(broker_url: str, advance: Callable[[str], None], *, name: str) -> int:
     """Receive until SIGTERM, and return the process's exit code.
 
-    ``advance`` gets a run's id and raises nothing that matters: a message is acknowledged
-    either way. With the pool ``solo`` it is called in this thread; ``prefork`` calls it in
-    child processes, and whatever it holds must be made after the fork.
+    ``advance`` gets a run's id, one at a time, in this thread: runs never hold a worker, and
+    more of them are served by more processes. It raises nothing that matters: a message is
+    acknowledged either way.
     """
     app = make_app(broker_url, socket_connect_timeout=5.0, socket_timeout=ANSWER_SECONDS)
 
@@ -33,8 +31,8 @@ def serve(
     signals.setup_logging.connect(_keep_our_logging)
     worker = app.Worker(
         hostname=name,
-        pool=pool,
-        concurrency=concurrency,
+        pool="solo",
+        concurrency=1,
         queues=[QUEUE],
         loglevel="WARNING",
         optimization="fair",
