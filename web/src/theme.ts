@@ -5,7 +5,8 @@
  * scheme: `fg` for words and icons, `bg` for the surface behind them, `line` for borders and strokes. The
  * pairs fg on bg, and fg on the page, meet WCAG AA (the e2e journeys check with axe in both schemes).
  */
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core';
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, Modal } from '@mantine/core';
+import { t } from '@/texts';
 
 export const tones = ['ok', 'warn', 'bad', 'busy', 'drill', 'idle'] as const;
 export type Tone = (typeof tones)[number];
@@ -97,6 +98,14 @@ export const theme = createTheme({
   defaultRadius: 'md',
   cursorType: 'pointer',
   respectReducedMotion: true,
+  components: {
+    Modal: Modal.extend({
+      defaultProps: {
+        closeButtonProps: { 'aria-label': t.confirm.close },
+        attributes: { header: { role: 'presentation' } }, // the page has its banner already
+      },
+    }),
+  },
 });
 
 const roles = (set: Record<Tone, Roles>) =>

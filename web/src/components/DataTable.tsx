@@ -19,8 +19,9 @@ export function DataTable<T>({ label, columns, rows, rowKey }: Props<T>) {
   const style = (column: Column<T>) =>
     [column.numeric && 'num', column.wide && classes.wide].filter(Boolean).join(' ');
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section className={classes.scroll} aria-label={label} tabIndex={0}>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms, and a landmark each would be too many
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div role="group" className={classes.scroll} aria-label={label} tabIndex={0}>
       <Table
         verticalSpacing={7}
         horizontalSpacing="md"
@@ -48,6 +49,6 @@ export function DataTable<T>({ label, columns, rows, rowKey }: Props<T>) {
           ))}
         </Table.Tbody>
       </Table>
-    </section>
+    </div>
   );
 }

@@ -94,6 +94,7 @@ export const shell = {
   copy: { copy: 'Copy', copied: 'Copied' },
   confirm: {
     cancel: 'Cancel',
+    close: 'Close',
     typeName: (name: string) => `Type ${name} to confirm`,
   },
   filters: { all: 'All', clear: 'Clear the filter', search: 'Search' },
