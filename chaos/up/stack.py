@@ -103,7 +103,8 @@ class Stack:
                     part.backoff = FIRST_BACKOFF
             elif part.retry_at is None:
                 part.retry_at = now + part.backoff
-                said.append(f"{part.name} has ended; starting it again in {part.backoff:g} s")
+                log = self.table.log_path(part.name)
+                said.append(f"{part.name} has ended; starting it again in {part.backoff:g} s (see {log})")
                 part.backoff = min(part.backoff * 2, MAX_BACKOFF)
             elif now >= part.retry_at:
                 said.append(self._start_again(part))

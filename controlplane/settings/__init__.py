@@ -38,6 +38,10 @@ class Settings(BaseSettings):
     tick_seconds: float = Field(2.0, gt=0, description="time between two looks at the metrics")
     lag_seconds: float = Field(0.3, ge=0, description="how far behind now a tick looks: scrapes take time")
 
+    lease_seconds: float = Field(
+        15.0, ge=6, description="how long a run belongs to a worker without a sign of life; over a call's 5 s"
+    )
+
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.state_dir.resolve() / 'fleetward.db'}"

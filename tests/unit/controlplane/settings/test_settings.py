@@ -22,6 +22,7 @@ def test_the_defaults_are_what_the_docs_say() -> None:
         "api_port": 8700,
         "tick_seconds": 2.0,
         "lag_seconds": 0.3,
+        "lease_seconds": 15.0,
     }
 
 
