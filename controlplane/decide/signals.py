@@ -8,15 +8,19 @@ unknown. It keeps nothing between ticks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import numpy as np
+
 from controlplane.decide import burn
 from controlplane.kernel.clock import from_unix
+from controlplane.model.base import Level
 from controlplane.model.signals import SignalState
 from controlplane.model.slo import Slo
-from controlplane.model.target import Signal, Target
+from controlplane.model.target import LEVELS, Signal, Target
 from controlplane.observe.library import CANARY, ENGINE, GATEWAY, INDICATORS, STATES
 from controlplane.observe.measures import Ask, Counts, Measures
 
@@ -60,10 +64,11 @@ class Sight:
     evidence: Mapping[str, Mapping[Target, frozenset[str]]] = field(default_factory=dict)
     replicas: Sequence[Target] = ()
 
-    def is_blind(self, indicator: str, target: Target) -> bool:
+    def is_blind(self, indicator: str, level: Level) -> bool:
+        """Tell whether nothing fresh speaks for an indicator at targets of a level."""
         sources = INDICATORS[indicator].sources
         if indicator == "success":
-            sources = (GATEWAY,) if target.level in {"service", "zone"} else (ENGINE,)
+            sources = (GATEWAY,) if level in {"service", "zone"} else (ENGINE,)
         elif indicator == "stalled":
             sources = (ENGINE,)
         return not any(source in self.fresh for source in sources)
@@ -103,16 +108,15 @@ def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, si
 def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight) -> Iterator[Verdict]:
     firing = _firing(slo, board)
     states = _states(slo, targets, board, sight, firing)
-    clients = next((s for s, t in zip(states, targets, strict=True) if t.level == "service"), None)
+    dark_levels = {level for level in LEVELS if sight.is_blind(slo.spec.indicator, level)}
     for i, (state, place) in enumerate(zip(states, targets, strict=True)):
         if place.level not in slo.spec.by:
             continue
-        blind = sight.is_blind(slo.spec.indicator, place)
+        blind = place.level in dark_levels
         tiers = [(name, severity) for name, severity, fires in firing if fires[i] and not blind]
-        known = {} if clients is None else {"clients_good": clients.good, "clients_value": clients.value}
         yield Verdict(
             Signal("slo", slo.name, place),
-            state.model_copy(update=known),
+            state,
             tiers=tuple(name for name, _ in tiers),
             severity=tiers[0][1] if tiers else "page",
             accusers=sight.accusers(slo.spec.indicator, place) if tiers else frozenset(),
@@ -167,21 +171,29 @@ def _states(
     within = burn.is_within(good, total, spec.target)
     for name, _, fires in firing:
         within = within & ~fires if name == FAST else within
-    states = []
-    for i, place in enumerate(targets):
-        blind = sight.is_blind(spec.indicator, place)
-        states.append(
-            SignalState.model_construct(
-                good=bool(within[i]) if enough[i] and not blind else None,
-                value=min(1.0, float(good[i] / total[i])) if total[i] > 0 else None,
-                objective=spec.target,
-                samples=float(total[i]),
-                since=board.since,
-                until=sight.at,
-                detail="its source is not fresh" if blind else board.note,
-            )
+    dark_levels = {level for level in LEVELS if sight.is_blind(spec.indicator, level)}
+    blind = [place.level in dark_levels for place in targets]
+    goods = [
+        bool(well) if known and not dark else None
+        for well, known, dark in zip(within.tolist(), enough.tolist(), blind, strict=True)
+    ]
+    shares = np.divide(good, total, out=np.full(good.size, np.nan), where=total > 0).tolist()
+    values = [None if math.isnan(share) else min(1.0, share) for share in shares]
+    clients = next((i for i, place in enumerate(targets) if place.level == "service"), None)
+    return [
+        SignalState.model_construct(
+            good=word,
+            value=value,
+            objective=spec.target,
+            samples=samples,
+            since=board.since,
+            until=sight.at,
+            clients_good=None if clients is None else goods[clients],
+            clients_value=None if clients is None else values[clients],
+            detail="its source is not fresh" if dark else board.note,
         )
-    return states
+        for word, value, samples, dark in zip(goods, values, total.tolist(), blind, strict=True)
+    ]
 
 
 def verdict_window(slo: Slo) -> float:

@@ -159,7 +159,7 @@ def thresholds(
 
 def _measure(trigger: ThresholdTrigger, target: Target, measures: Measures, sight: Sight) -> Verdict:
     indicator, at = trigger.indicator, sight.at
-    blind = sight.is_blind(indicator, target)
+    blind = sight.is_blind(indicator, target.level)
     value = None if blind else measures.value(indicator, target)
     bound = trigger.above if trigger.above is not None else trigger.below
     bound = 0.0 if bound is None else bound

@@ -65,7 +65,8 @@ class Measures:
 
     def counts(self, asks: Sequence[Ask], windows: Sequence[float]) -> Counts:
         """Return the counts of every ask over every window (seconds back from the last tick)."""
-        terms = [self._terms(ask) for ask in asks]
+        bounds: dict[tuple[str, float | None], float] = {}
+        terms = [self._terms(ask, bounds) for ask in asks]
         good = self._combine([each[0] for each in terms], windows)
         total = self._combine([each[1] for each in terms], windows)
         return Counts(np.clip(good, 0.0, total), total)
@@ -172,14 +173,22 @@ class Measures:
     def _add(self, terms: _Terms) -> float:
         return sum(weight * (self._short(key) or 0.0) for weight, key in terms)
 
-    def _terms(self, ask: Ask) -> tuple[_Terms, _Terms]:
-        """Say which rows, added or taken away, make up an ask's good and total events."""
+    def _terms(
+        self, ask: Ask, bounds: dict[tuple[str, float | None], float] | None = None
+    ) -> tuple[_Terms, _Terms]:
+        """Say which rows, added or taken away, make up an ask's good and total events.
+
+        ``bounds`` remembers the bucket bounds that were found, for many asks of few objectives.
+        """
         name, target = ask.indicator, ask.target
         if name in LATENCIES:
             if ask.threshold is None:
                 msg = f"`{name}` needs a threshold"
                 raise InvalidInput(msg, hint="write for example `threshold: 1s` in the SLO")
-            bound = self.bound(name, ask.threshold)
+            known = bounds if bounds is not None else {}
+            bound = known.get((name, ask.threshold))
+            if bound is None:
+                bound = known[name, ask.threshold] = self.bound(name, ask.threshold)
             return [(1.0, (name, bound, target))], [(1.0, (name, math.inf, target))]
         if name == "success":
             return self._success(target)
