@@ -76,7 +76,7 @@ class ZoneGray(Fault[ZoneGrayParameters]):
         growth = self._growth(fault, driver)
         allowed = 1 + (fault.parameters.factor - 1) / 4
         if growth is None:
-            return Seen(yes=False, detail="no replica answers")
+            return Seen(yes=False, detail=f"no node lists it, and no answer comes within {TIMEOUT:g} s yet")
         return Seen(yes=growth <= allowed, detail=f"time per token is {growth:.2f} times what it was")
 
     @staticmethod
