@@ -56,12 +56,4 @@ def build_executor(settings: Settings, owner: str) -> Executor:
     """Build what a worker executes runs with; each call makes its own database and carrier."""
     database = open_database(settings)
     ports = open_ports(settings, database)
-    return Executor(
-        database,
-        action_registry(),
-        ports,
-        Sender(settings.broker),
-        database.clock,
-        owner,
-        lease_seconds=settings.lease_seconds,
-    )
+    return Executor(database, action_registry(), ports, Sender(settings.broker), database.clock, owner)
