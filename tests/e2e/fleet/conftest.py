@@ -1,0 +1,55 @@
+"""Embedded fleets as an operator starts them: one that all tests here share, and others for one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.support.fleet_up import FleetUp
+
+LAB = {
+    *(f"node-{zone}{number}" for zone in "abc" for number in (1, 2)),
+    "gateway",
+    "envoy",
+    "prometheus",
+    "traffic",
+}
+"""Processes of the embedded fleet, as the process table names them."""
+
+NewFleet = Callable[..., FleetUp]
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetUp]:
+    """A fleet that only watches, so that nothing but a test writes weights; whole between two tests."""
+    fleet = FleetUp(tmp_path_factory.mktemp("e2e") / "f", "--mode", "observe")
+    try:
+        yield fleet.start()
+        assert (fleet.terminate(), fleet.left()) == (0, []), fleet.said
+    finally:
+        fleet.end()
+
+
+@pytest.fixture
+def fleet(shared: FleetUp) -> Iterator[FleetUp]:
+    """Give the shared fleet, with full weights and every process alive before and after."""
+    shared.wait_whole()
+    shared.set_weights({})
+    yield shared
+    shared.wait_whole()
+    shared.set_weights({})
+
+
+@pytest.fixture
+def new_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewFleet]:
+    """Make fleets with state directories of their own, not started; what is left of them is ended."""
+    made: list[FleetUp] = []
+
+    def make(*arguments: str) -> FleetUp:
+        made.append(FleetUp(tmp_path_factory.mktemp("e2e") / "f", *arguments))
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.end()
