@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The API that `npm run dev` talks to; the built console is served by that API itself. */
-const api = process.env.FLEETWARD_API ?? 'http://127.0.0.1:8080';
+const api = process.env.FLEETWARD_API ?? 'http://127.0.0.1:8700';
 
 export default defineConfig({
   plugins: [react()],
