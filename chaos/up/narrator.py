@@ -35,7 +35,7 @@ class Narrator:
                         for move in tx.incidents.timeline(incident.id)
                     ]
                     found += self._untold(incident.id, f"incident {incident.title}", moves)
-        return [f"{at.astimezone():%H:%M:%S}  {text}" for at, text in sorted(found)]
+        return [f"{at.astimezone():%H:%M:%S}  {text}" for at, text in sorted(found, key=lambda each: each[0])]
 
     def _untold(self, key: str, who: str, lines: list[tuple[datetime, str]]) -> list[tuple[datetime, str]]:
         told = self._told.get(key, 0)

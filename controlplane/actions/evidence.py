@@ -6,6 +6,7 @@ to be good. It measures nothing; it reads what the controller left behind.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -40,10 +41,23 @@ def canary_of(target: Target, context: ActionContext) -> Evidence:
     return Evidence(canary.good, f"the canary of {target.name} {said}{detail}")
 
 
-def clients_of(target: Target, context: ActionContext, *, since: datetime) -> Evidence:
+def broken_for_all(context: ActionContext) -> list[str]:
+    """Return the service's own SLOs (text forms of their signals) that are broken now."""
+    snapshot, _ = _fresh(context)
+    found = {} if snapshot is None else snapshot.signals
+    return sorted(
+        text for text, state in found.items() if state.good is False and _is_of_all(Signal.parse(text))
+    )
+
+
+def clients_of(
+    target: Target, context: ActionContext, *, since: datetime, excused: Collection[str] = ()
+) -> Evidence:
     """Tell whether an SLO is broken for ``target`` or its whole service, on samples not older than ``since``.
 
-    One SLO that is kept and none that is broken is good. Where there are too few requests for any
+    ``excused`` are SLOs of the whole service that were broken before the target got anything:
+    they speak neither for nor against it. Its clients may be badly off just because it is
+    missing. One SLO that is kept and none that is broken is good. Where there are too few requests for any
     verdict, the canary alone must do, and nothing broken is good too; but not while a source of
     observation is not fresh: then silence may be blindness, and nothing is known.
     """
@@ -55,16 +69,12 @@ def clients_of(target: Target, context: ActionContext, *, since: datetime) -> Ev
     judged = {
         text: state
         for text, state in sorted(snapshot.signals.items())
-        if state.since >= since and _concerns(Signal.parse(text), target)
+        if state.since >= since and text not in excused and _concerns(Signal.parse(text), target)
     }
-    broken = [
-        f"{text} is {state.value} against {state.objective}"
-        for text, state in judged.items()
-        if _is(state, False)
-    ]
+    broken = [_measured(text, state) for text, state in judged.items() if state.good is False]
     if broken:
         return Evidence(False, "; ".join(broken))
-    kept = sum(_is(state, True) for state in judged.values())
+    kept = sum(state.good is True for state in judged.values())
     if kept:
         return Evidence(True, f"no SLO is broken, {kept} kept")
     missing = sorted(name for name, health in snapshot.sources.items() if health != "fresh")
@@ -84,10 +94,14 @@ def _fresh(context: ActionContext) -> tuple[SignalsSnapshot | None, str]:
 
 def _concerns(signal: Signal, target: Target) -> bool:
     return signal.kind == "slo" and (
-        target.contains(signal.target)
-        or (signal.target.level == "service" and signal.target.contains(target))
+        target.contains(signal.target) or (_is_of_all(signal) and signal.target.contains(target))
     )
 
 
-def _is(state: SignalState, good: bool) -> bool:  # noqa: FBT001 - the verdict itself
-    return state.good is good or state.clients_good is good
+def _is_of_all(signal: Signal) -> bool:
+    return signal.kind == "slo" and signal.target.level == "service"
+
+
+def _measured(text: str, state: SignalState) -> str:
+    value = "unknown" if state.value is None else f"{state.value:.3g}"
+    return f"{text} is {value} against {state.objective:.3g}"

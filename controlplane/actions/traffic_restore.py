@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from controlplane.actions import weights
-from controlplane.actions.evidence import Evidence, canary_of, clients_of
+from controlplane.actions.evidence import Evidence, broken_for_all, canary_of, clients_of
 from controlplane.kernel.clock import to_rfc3339
 from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
 from controlplane.model.base import Duration, Model
@@ -50,7 +50,8 @@ class TrafficRestore(Action[RestoreParameters]):
     """Raise a zone's weight stage by stage, each one watched for `hold` before the next.
 
     A stage begins only while the zone's canary is good. It is passed when `hold` is over, the canary
-    is still good and no SLO of the zone or of the whole service is broken on samples of this stage.
+    is still good and no SLO of the zone or of the whole service is broken on samples of this stage;
+    one of the whole service that was broken before the zone got anything does not count against it.
     When one is broken, or the canary is bad, the zone goes back at once to the weight it had before
     the step, and the step fails. What cannot be measured passes no stage: the step waits until its
     timeout. Stages below the weight that the zone has already are left out.
@@ -124,13 +125,20 @@ class TrafficRestore(Action[RestoreParameters]):
         written = weights.write(context, parameters.zone, wanted, ours={int(state["ours"])}, part=str(stage))
         if isinstance(written, Failed):
             return written
-        state |= {"phase": "hold", "ours": wanted, "since": to_rfc3339(context.clock.now())}
+        excused = state.get("excused", broken_for_all(context))
+        state |= {
+            "phase": "hold",
+            "ours": wanted,
+            "since": to_rfc3339(context.clock.now()),
+            "excused": excused,
+        }
         return Again(min(LOOK_EVERY, parameters.hold), state, f"{parameters.zone} is at {wanted}")
 
     def _hold(self, parameters: RestoreParameters, context: ActionContext) -> Outcome:
         state, zone = dict(context.state), parameters.zone
         target, since = weights.zone_target(zone, context), datetime.fromisoformat(state["since"])
-        found = (canary_of(target, context), clients_of(target, context, since=since))
+        clients = clients_of(target, context, since=since, excused=state["excused"])
+        found = (canary_of(target, context), clients)
         for evidence in found:
             if evidence.good is False:
                 return self._turn(state, evidence)

@@ -115,6 +115,23 @@ class TestProof:
         assert isinstance(outcome, Failed)
         assert outcome.outputs["reason"] == "slo:tpot@chat/local/zone-a is 0.5 against 0.95"
 
+    def test_a_service_that_was_badly_off_before_does_not_speak_against_the_zone(self) -> None:
+        step = restore()
+        step.signals.clients = False
+
+        assert isinstance(step.run(), Done)
+        assert step.written() == [5, 25, 100]
+
+    def test_a_service_that_was_badly_off_before_does_not_excuse_a_bad_zone(self) -> None:
+        step = restore()
+        step.signals.clients = False
+        advance_to(step, 25)
+        step.clock.advance(3)
+        step.signals.slo = False
+
+        assert isinstance(step.run(), Failed)
+        assert step.weight() == 0
+
     def test_samples_from_before_the_stage_say_nothing_about_it(self) -> None:
         step = restore()
         step.signals.slo = False
