@@ -101,6 +101,7 @@ export const theme = createTheme({
   components: {
     Modal: Modal.extend({
       defaultProps: {
+        styles: { title: { fontSize: 'var(--mantine-font-size-lg)', fontWeight: 640 } },
         closeButtonProps: { 'aria-label': t.confirm.close },
         attributes: { header: { role: 'presentation' } }, // the page has its banner already
       },
