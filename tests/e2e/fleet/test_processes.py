@@ -62,25 +62,3 @@ def test_a_state_directory_has_one_owner(fleet: FleetUp) -> None:
     assert f"another `fleetward up` runs in {fleet.state_dir}" in " ".join(done.stderr.split())
     assert "--state-dir" in done.stderr
     assert {record.name: record.pid for record in fleet.table.records()} == before
-
-
-@pytest.mark.parametrize("moment", ["redis", "started 10 processes", "targets scraped: 21"])
-def test_ctrl_c_in_the_middle_of_a_start_leaves_nothing(moment: str, new_fleet: NewFleet) -> None:
-    fleet = new_fleet()
-    fleet.begin()
-    if moment == "redis":
-        wait_for("the first process", fleet.alive)
-    else:
-        fleet.wait_said(moment)
-    ports = fleet.ports()
-    assert ports
-    assert (fleet.interrupt(), fleet.left(), held(ports)) == (0, [], []), fleet.said
-    assert "console:" not in fleet.said
-
-
-def test_up_stops_though_nobody_listens_any_more(new_fleet: NewFleet) -> None:
-    """As in ``fleetward up 2>&1 | head -1``: words that nobody reads must not keep anything running."""
-    fleet = new_fleet()
-    fleet.begin_unheard()
-    wait_for("the first process", fleet.alive)
-    assert (fleet.interrupt(), fleet.left()) == (0, [])
