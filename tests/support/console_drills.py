@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from controlplane.model.records import FaultRecord, Run
@@ -22,6 +23,13 @@ from tests.support.console_story import write_run
 
 DRILL, PASSED, FAILED = "run-drill-now", "run-drill-passed", "run-drill-failed"
 ZONE_B = "chat/local/zone-b"
+
+REASONS = {
+    DrillVerdict.PASSED: ("mitigated 21.4 s after the injection, 60 s allowed",),
+    DrillVerdict.FAILED: ("not mitigated while the fault stood", "replica-c1-0 is still out of service"),
+    DrillVerdict.INCONCLUSIVE: ("arrivals were late by 340 ms at p99, 100 ms allowed",),
+    DrillVerdict.ABORTED: ("the effective share was below 0.50 for 10 s",),
+}
 
 
 def tell(tx: Transaction) -> None:
@@ -116,12 +124,6 @@ def _past_drills(tx: Transaction, now: datetime) -> None:
 def _report(run: str, name: str, verdict: DrillVerdict, now: datetime, began: float) -> DrillReport:
     good = verdict == DrillVerdict.PASSED
     injected = began - 40
-    reasons = {
-        DrillVerdict.PASSED: ("mitigated 21.4 s after the injection, 60 s allowed",),
-        DrillVerdict.FAILED: ("not mitigated while the fault stood", "replica-c1-0 is still out of service"),
-        DrillVerdict.INCONCLUSIVE: ("arrivals were late by 340 ms at p99, 100 ms allowed",),
-        DrillVerdict.ABORTED: ("the effective share was below 0.50 for 10 s",),
-    }
     return DrillReport(
         run=run,
         drill=name,
@@ -129,7 +131,7 @@ def _report(run: str, name: str, verdict: DrillVerdict, now: datetime, began: fl
         service="chat",
         environment="lab",
         verdict=verdict,
-        reasons=reasons[verdict],
+        reasons=REASONS[verdict],
         hypothesis="Losing one zone costs less than a tenth of the effective tokens of two minutes.",
         started_at=ago(now, began),
         ended_at=ago(now, began - 190),
@@ -158,16 +160,14 @@ def _report(run: str, name: str, verdict: DrillVerdict, now: datetime, began: fl
         leftovers=()
         if verdict != DrillVerdict.FAILED
         else ("chat/local/zone-c/node-c1/replica-c1-0 out of service",),
-        yield_=tuple(
-            YieldPoint(
-                at=ago(now, began - second),
-                effective_share=0.62 + 0.01 * (second % 5)
-                if 41 < second < 62
-                else 0.985 + 0.003 * (second % 5),
-            )
-            for second in range(0, 190, 2)
-        ),
+        yield_=tuple(_yield(now, began)),
     )
+
+
+def _yield(now: datetime, began: float) -> Iterator[YieldPoint]:
+    for second in range(0, 190, 2):
+        share = 0.62 if 41 < second < 62 else 0.985
+        yield YieldPoint(at=ago(now, began - second), effective_share=share + 0.002 * (second % 5))
 
 
 def _probes(good: bool) -> list[ProbeReport]:

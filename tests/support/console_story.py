@@ -76,6 +76,11 @@ def _incident(tx: Transaction, incident: Incident, lines: list[tuple[float, Inci
 
 
 def _incidents(tx: Transaction, now: datetime) -> None:
+    _zone_incidents(tx, now)
+    _other_incidents(tx, now)
+
+
+def _zone_incidents(tx: Transaction, now: datetime) -> None:
     _incident(
         tx,
         Incident(
@@ -118,6 +123,9 @@ def _incidents(tx: Transaction, now: datetime) -> None:
         ),
         [(89, IncidentState.FIRING, "TPOT p95 0.071 s over 0.05 s")],
     )
+
+
+def _other_incidents(tx: Transaction, now: datetime) -> None:
     _incident(
         tx,
         Incident(

@@ -48,6 +48,7 @@ def test_the_admin_token_as_bearer_may_write(client: TestClient, bearer: dict[st
     assert answer.json()["by"] == "admin"
 
 
+@pytest.mark.timeout(30)  # the whole API is described
 def test_every_writing_route_asks_who_writes(client: TestClient) -> None:
     document = client.get("/api/v1/openapi.json").json()
     open_to_all = {"/api/v1/auth/exchange", "/api/v1/playbooks/validate"}

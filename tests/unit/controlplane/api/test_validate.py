@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fastapi.testclient import TestClient
 
 BROKEN = """\
@@ -13,6 +14,7 @@ spec:
 """
 
 
+@pytest.mark.timeout(30)  # the first to load the catalogue of actions
 def test_each_mistake_has_a_position_and_what_is_valid(client: TestClient) -> None:
     answer = client.post("/api/v1/playbooks/validate", json={"text": BROKEN, "file": "zone.yaml"}).json()
     assert answer["valid"] is False
