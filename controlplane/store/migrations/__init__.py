@@ -1,35 +1,43 @@
 """The schema's history, by Alembic: `upgrade` runs what a database has not seen.
 
 Revisions are inside the package, so that an installed wheel can migrate; `alembic` on the
-command line works too, from this folder.
+command line works too, from this folder. Their numbers rise, and each file's name begins with
+its number: a database that is current is told without Alembic, which loads as long as much else.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
+
+_FOLDER = Path(__file__).parent
 
 
 def upgrade(connection: Connection) -> None:
     """Bring the schema to the newest revision, within the caller's transaction."""
-    config = _config()
+    present, wanted = versions(connection)
+    if present == wanted:
+        return
+    from alembic import command  # noqa: PLC0415 - most starts find the schema current
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER))
+    config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
 
-def versions(connection: Connection) -> tuple[str | None, str | None]:
+def versions(connection: Connection) -> tuple[str | None, str]:
     """Return the revision that the database has, and the one this code needs."""
-    present = MigrationContext.configure(connection).get_current_revision()
-    return present, ScriptDirectory.from_config(_config()).get_current_head()
+    present = None
+    if inspect(connection).has_table("alembic_version"):
+        present = connection.execute(text("select version_num from alembic_version")).scalar()
+    return present, _newest()
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    config.set_main_option("path_separator", "os")
-    return config
+@cache
+def _newest() -> str:
+    return max(file.name.partition("_")[0] for file in (_FOLDER / "versions").glob("[0-9]*.py"))

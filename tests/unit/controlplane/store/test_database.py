@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import insert, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from controlplane.kernel.clock import SystemClock, VirtualClock
 from controlplane.kernel.errors import Conflict, InvalidInput, Unavailable
+from controlplane.store import migrations
 from controlplane.store.database import Database
 from controlplane.store.tables import events, metadata, snapshots
 
@@ -26,6 +28,22 @@ def test_the_migrations_make_what_the_code_says(tmp_path: Path) -> None:
     database.ping()
     with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    database.close()
+
+
+def test_migrations_are_named_by_their_revision_and_the_newest_is_known_without_alembic(
+    tmp_path: Path,
+) -> None:
+    folder = Path(migrations.__file__).parent
+    scripts = ScriptDirectory(str(folder))
+    for script in scripts.walk_revisions():
+        assert Path(script.path).name.partition("_")[0] == script.revision
+    database = Database(f"sqlite:///{tmp_path / 'new.db'}", SystemClock())
+    with database.engine.connect() as connection:
+        assert migrations.versions(connection) == (None, scripts.get_current_head())
+    database.migrate()
+    with database.engine.connect() as connection:
+        assert migrations.versions(connection) == (scripts.get_current_head(),) * 2
     database.close()
 
 
