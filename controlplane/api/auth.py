@@ -51,7 +51,7 @@ def issue_admin_token(tx: Transaction, name: str = "admin") -> str:
 
 
 def issue_login_token(tx: Transaction, name: str = "admin") -> str:
-    """Return the secret of a sign-in link, ``/sign-in#token=...``: good once, for ten minutes."""
+    """Return the secret of a sign-in link, ``/#token=...``: good once, for ten minutes."""
     secret = new_secret()
     tx.tokens.add(digest(secret), "login", name, tx.now + timedelta(seconds=LOGIN_SECONDS))
     return secret

@@ -78,16 +78,17 @@ describe('an operator', () => {
 
   it('signs in by a link that works once and leaves no token behind', async () => {
     const { page } = visit;
-    await visit.open(`/sign-in#token=${loginToken}`);
+    await visit.open(`/#token=${loginToken}`, 'Overview');
     await page.getByRole('button', { name: 'Signed in as admin' }).waitFor();
     expect(page.url()).toBe(`${address}/`);
+    await visit.checkAccessibility();
     const cookies = await page.context().cookies(`${address}/api/v1/halts`);
     expect(cookies.map(({ httpOnly, sameSite }) => [httpOnly, sameSite])).toEqual([[true, 'Strict']]);
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(
       loginToken,
     );
     const other = await Visit.begin(browser);
-    await other.open(`/sign-in#token=${loginToken}`);
+    await other.open(`/#token=${loginToken}`, 'Overview');
     await other.page.getByRole('alert').filter({ hasText: 'used up' }).waitFor();
     await other.end();
   });

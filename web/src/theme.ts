@@ -5,7 +5,13 @@
  * scheme: `fg` for words and icons, `bg` for the surface behind them, `line` for borders and strokes. The
  * pairs fg on bg, and fg on the page, meet WCAG AA (the e2e journeys check with axe in both schemes).
  */
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, Modal } from '@mantine/core';
+import {
+  type CSSVariablesResolver,
+  createTheme,
+  type MantineColorsTuple,
+  Modal,
+  Notification,
+} from '@mantine/core';
 import { t } from '@/texts';
 
 export const tones = ['ok', 'warn', 'bad', 'busy', 'drill', 'idle'] as const;
@@ -99,6 +105,9 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
+    Notification: Notification.extend({
+      defaultProps: { closeButtonProps: { 'aria-label': t.confirm.close } },
+    }),
     Modal: Modal.extend({
       defaultProps: {
         styles: { title: { fontSize: 'var(--mantine-font-size-lg)', fontWeight: 640 } },

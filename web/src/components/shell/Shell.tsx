@@ -8,6 +8,7 @@ import { LiveIndicator } from '@/components/shell/LiveIndicator';
 import { Navigation } from '@/components/shell/Navigation';
 import { SchemeToggle } from '@/components/shell/SchemeToggle';
 import { SessionMenu } from '@/components/shell/SessionMenu';
+import { useSignInLink } from '@/components/shell/useSignInLink';
 import { t } from '@/texts';
 import classes from './Shell.module.css';
 
@@ -15,6 +16,7 @@ import classes from './Shell.module.css';
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
+  useSignInLink();
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the menu of a narrow screen
   useEffect(close, [pathname]);
   return (

@@ -30,23 +30,27 @@ describe('signing in', () => {
     expect(seen).toEqual([TOKEN]);
   });
 
-  it('with a link takes the token out of the address bar before it is used', async () => {
-    const seen: string[] = [];
-    let bar = '';
-    server.use(...shell());
-    server.use(
-      http.post(url('/auth/exchange'), async ({ request }) => {
-        bar = window.location.href;
-        seen.push(((await request.json()) as { token: string }).token);
-        return HttpResponse.json(signedIn);
-      }),
-    );
-    window.history.replaceState(null, '', `/sign-in#token=${TOKEN}`);
-    const { router } = open('/sign-in');
-    await waitFor(() => expect(router.state.location.pathname).toBe('/'));
-    expect(seen).toEqual([TOKEN]);
-    expect(bar).not.toContain(TOKEN);
-  });
+  it.each(['/', '/sign-in'])(
+    'with a link to %s takes the token out of the address bar first',
+    async (path) => {
+      const seen: string[] = [];
+      let bar = '';
+      server.use(...shell());
+      server.use(
+        http.post(url('/auth/exchange'), async ({ request }) => {
+          bar = window.location.href;
+          seen.push(((await request.json()) as { token: string }).token);
+          return HttpResponse.json(signedIn);
+        }),
+      );
+      window.history.replaceState(null, '', `${path}#token=${TOKEN}`);
+      const { router } = open(path);
+      expect(await screen.findByRole('button', { name: 'Signed in as admin' })).toBeInTheDocument();
+      await waitFor(() => expect(router.state.location.pathname).toBe('/'));
+      expect(seen).toEqual([TOKEN]);
+      expect(bar).not.toContain(TOKEN);
+    },
+  );
 
   it('with a used link says so, and offers the form', async () => {
     server.use(...shell());
@@ -57,7 +61,9 @@ describe('signing in', () => {
     );
     window.history.replaceState(null, '', `/sign-in#token=${TOKEN}`);
     open('/sign-in');
-    expect(await screen.findByRole('alert')).toHaveTextContent('used up or expired');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'This sign-in link is used up or has expired.',
+    );
     expect(screen.getByLabelText('Admin token')).toBeInTheDocument();
   });
 

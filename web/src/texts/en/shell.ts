@@ -62,17 +62,15 @@ export const shell = {
   session: {
     title: 'Sign in',
     explain:
-      'Reading needs no session here; every change does. Paste the admin token that was printed at the first start.',
+      'Reading needs no session here; every change does. Paste the admin token that was printed at the first start, or open a link from `fleetward login`.',
     token: 'Admin token',
     submit: 'Sign in',
     signIn: 'Sign in',
     signOut: 'Sign out',
     signedIn: 'You are signed in',
     as: (who: string) => `Signed in as ${who}`,
-    exchanging: 'Signing in with the link…',
     linkFailed: 'This sign-in link is used up or has expired.',
     needed: 'Sign in to do this.',
-    onward: 'Go to the overview',
   },
   errors: {
     unreachable: 'The API cannot be reached.',
