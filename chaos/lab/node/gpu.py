@@ -17,6 +17,7 @@ from chaos.lab.engine.engine import Engine
 MODEL_NAME = "NVIDIA H100 80GB HBM3"
 
 _IDLE_WATTS = 85.0
+_LIMIT_WATTS = 700.0  # the board power limit of an H100 SXM
 _STEP_WATTS = 290.0  # above idle while a step runs: decode is bound by memory, not by arithmetic
 _STALL_WATTS = 45.0  # above idle while kernels spin without progress: low and flat
 _PREFILL_JOULES = 0.02  # per prompt token on top: the tensor cores' part
@@ -27,7 +28,16 @@ _WEIGHTS_MIB = 15_317
 _POOL_MIB = 73_935  # weights and the preallocated KV pool: the plateau under vLLM
 _AMBIENT, _KELVIN_PER_WATT, _WARM_UP = 27.0, 0.065, 25.0  # degrees C, K/W, seconds
 _SM_CLOCK, _SM_CLOCK_IDLE, _MEMORY_CLOCK = 1980, 345, 2619  # MHz
+_CLOCK_STEP, _STEPS_DOWN = 15, 12  # MHz, and how many steps the boost gives up between idle and full power
 _SHORTEST_WINDOW = 0.5  # seconds between readings below which the last one is repeated
+
+
+def _sm_clock(active: float, watts: float) -> int:
+    """Return the SM clock in MHz: the boost steps down as power nears the limit, and rests when idle."""
+    if active <= 0.0:
+        return _SM_CLOCK_IDLE
+    share = (watts - _IDLE_WATTS) / (_LIMIT_WATTS - _IDLE_WATTS)
+    return _SM_CLOCK - _CLOCK_STEP * round(_STEPS_DOWN * min(1.0, max(0.0, share)))
 
 
 class Memory(Enum):
@@ -133,7 +143,7 @@ class Gpu:
             energy_mj=int(joules * 1000),
             temperature=round(self._degrees),
             memory_temperature=round(self._degrees + 9.0),
-            sm_clock=_SM_CLOCK if active > 0.0 else _SM_CLOCK_IDLE,
+            sm_clock=_sm_clock(active, watts),
             memory_clock=_MEMORY_CLOCK,
             memory_used=self.memory.value,
             memory_free=_MEMORY_MIB - _RESERVED_MIB - self.memory.value,

@@ -40,7 +40,8 @@ def test_a_busy_card_is_used_hot_and_hungry() -> None:
     assert idle.power_watts < 100
     assert 300 < busy.power_watts < 700
     assert busy.temperature > idle.temperature
-    assert (idle.sm_clock, busy.sm_clock) == (345, 1980)
+    assert idle.sm_clock == 345
+    assert 1800 <= busy.sm_clock < 1980
     assert busy.memory_active > busy.tensor_active
 
 
