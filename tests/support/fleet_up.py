@@ -34,7 +34,7 @@ T = TypeVar("T")
 FLEETWARD = str(Path(sys.executable).with_name("fleetward"))
 OWN = ("redis", "api", "controller", "worker", "reaper")
 """The control plane's processes, as `up` names them."""
-START_SECONDS = 180.0
+START_SECONDS = 240.0
 """A start takes about 20 s; a machine that does other things as well may need longer."""
 
 
