@@ -29,7 +29,10 @@ ModeOption = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same traffic.")]
 Trace = Annotated[
-    Path | None, typer.Option(help="Azure LLM trace CSV to replay instead of the synthetic day.")
+    Path | None,
+    typer.Option(
+        help="Azure LLM trace CSV to replay instead of the synthetic day.", exists=True, dir_okay=False
+    ),
 ]
 Documents = Annotated[
     list[Path] | None,
@@ -159,7 +162,7 @@ def _fleet(
     options = FleetOptions(
         state_dir=state_dir,
         documents=shipped_documents(files or ()),
-        lab=LabSettings(seed=seed, trace=trace),
+        lab=LabSettings(seed=seed, trace=trace and trace.resolve()),  # read by a process in another folder
         mode=_mode(mode),
         api_port=api_port,
     )
