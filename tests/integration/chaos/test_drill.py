@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -54,24 +55,24 @@ class StandIn:
         httpx.put(url, json={"weights": weights, "expectedVersion": None, "by": None}, timeout=10)
 
 
-def run_drill(lab: Lab, database: Database, ports: DrillPorts, name: str, stand_in: StandIn | None) -> Run:
+def run_drill(lab: Lab, database: Database, ports: DrillPorts, name: str, stand_in: StandIn) -> Run:
     actions: ActionRegistry = Registry("action")
     register(actions)
-    found: dict[type, object] = {
-        Database: database,
-        DrillPorts: ports,
-        Platform: LabPlatform(str(lab.addresses["platform"])),
-    }
-    executor = Executor(database, actions, found, lambda _: None, SystemClock(), "worker-1")
     with database.transaction() as tx:
         for file in ("service.yaml", "policy.yaml"):
             for loaded in load_bundle([(file, (FLEET / file).read_text())]).raise_problems().loaded:
                 tx.documents.put(loaded.model)
         run_id = start_drill(tx, shipped_drills()[name], ports, started_by="test").id
+    with closing(LabPlatform(str(lab.addresses["platform"]))) as platform:
+        found: dict[type, object] = {Database: database, DrillPorts: ports, Platform: platform}
+        executor = Executor(database, actions, found, lambda _: None, SystemClock(), "worker-1")
+        return advance_to_the_end(executor, database, run_id, stand_in)
+
+
+def advance_to_the_end(executor: Executor, database: Database, run_id: str, stand_in: StandIn) -> Run:
     deadline = time.monotonic() + 400
     while time.monotonic() < deadline:
-        if stand_in is not None:
-            stand_in.look()
+        stand_in.look()
         executor.advance(run_id)
         with database.reading() as tx:
             run = tx.runs.get(run_id)
