@@ -38,5 +38,8 @@ bootstrap_uv() {
 
 uv=$(find_uv) || { bootstrap_uv; uv=$(find_uv || echo .uv/bin/uv); }
 [ -x .venv/bin/python ] || run "$uv" venv --quiet --python '>=3.11' .venv
-run "$uv" pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+# Compiled here and once: a fleet starts a dozen interpreters side by side, and where PYTHONDONTWRITEBYTECODE is set
+# each would compile all of its libraries again, every time.
+run "$uv" pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock
 run "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+run .venv/bin/python -m compileall -q controlplane chaos
