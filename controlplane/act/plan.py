@@ -10,8 +10,18 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import Model
-from controlplane.model.playbook import Limits, OnFailure, Playbook, QueryCheck, SignalCheck, Step
+from controlplane.model.graph import check_order
+from controlplane.model.playbook import (
+    Limits,
+    OnFailure,
+    Playbook,
+    PlaybookSpec,
+    QueryCheck,
+    SignalCheck,
+    Step,
+)
 
 
 class RunPlan(Model):
@@ -23,16 +33,18 @@ class RunPlan(Model):
     limits: Limits = Limits()
 
     @model_validator(mode="after")
-    def _step_ids_are_unique(self) -> Self:
-        ids = [step.id for step in self.steps]
-        if len(ids) != len(set(ids)):
-            msg = "two steps have the same id"
-            raise ValueError(msg)
+    def _steps_have_an_order(self) -> Self:
+        check_order(self.steps)
         return self
 
     @classmethod
     def of_playbook(cls, playbook: Playbook) -> RunPlan:
+        """Return the plan of a playbook; `InvalidInput` for what this version cannot execute yet."""
         spec = playbook.spec
+        for what, asked in _not_yet(spec).items():
+            if asked:
+                msg = f"{playbook.name}: {what} cannot be executed by this version"
+                raise InvalidInput(msg)
         return cls(steps=spec.steps, verify=spec.verify, on_failure=spec.on_failure, limits=spec.limits)
 
     def step(self, step_id: str) -> Step:
@@ -40,3 +52,16 @@ class RunPlan(Model):
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _not_yet(spec: PlaybookSpec) -> dict[str, bool]:
+    """What a playbook may say and no run does yet: it is refused, never left out in silence."""
+    return {
+        "`approval`": spec.approval is not None,
+        "`budget`": spec.budget is not None,
+        "`escalate` to a playbook": any(each.playbook for each in spec.on_failure.escalate),
+        "`needs`": any(step.needs is not None for step in spec.steps),
+        "`forEach`": any(step.for_each is not None for step in spec.steps),
+        "`outputs`": any(step.outputs for step in spec.steps),
+        "`retry.on`": any(step.retry.on != ("transient",) for step in spec.steps),
+    }

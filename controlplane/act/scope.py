@@ -10,8 +10,6 @@ from controlplane.model.records import Incident, Run, StepRecord
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 
-NAMES = frozenset({"incident", "service", "inputs", "steps", "limits", "run", "now"})
-
 
 def incident_scope(target: str | None, incident: Incident | None = None) -> dict[str, Any] | None:
     """Return what expressions see as ``incident``.

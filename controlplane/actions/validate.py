@@ -13,13 +13,14 @@ from typing import Any
 from controlplane.actions.check import validate_parameters
 from controlplane.kernel.errors import InvalidInput, Problem
 from controlplane.kernel.registry import did_you_mean
-from controlplane.kernel.templating import check_expression, check_template
+from controlplane.kernel.templating import check_expression, check_template, templates_in
 from controlplane.kernel.yaml import Document, Path
+from controlplane.model import playbook
 from controlplane.model.action import ActionRegistry
 from controlplane.model.documents import Bundle
 
-TRIGGER_NAMES = {"incident", "service", "inputs", "limits", "now"}
-STEP_NAMES = TRIGGER_NAMES | {"steps", "run"}
+TRIGGER_NAMES = set(playbook.TRIGGER_NAMES)
+STEP_NAMES = set(playbook.STEP_NAMES)
 RESULT_NAMES = {"result"}
 
 Findings = Iterator[Problem]
@@ -40,7 +41,9 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
                 bundle.problems += [
                     *_steps(document, actions),
                     *_expressions(document),
+                    *_step_expressions(document),
                     *_triggers(document, known),
+                    *_escalations(document, known),
                 ]
             case "SLO":
                 bundle.problems += _reference(document, ("spec", "service"), "Service", known)
@@ -77,7 +80,7 @@ def _steps(document: Document, actions: ActionRegistry) -> Findings:
             nearest = did_you_mean(uses, actions.names())
             yield document.problem((*path, "uses"), f"unknown action `{uses}`", nearest)
         elif isinstance(given, dict):
-            for inner, message, suggestion in validate_parameters(actions.get(uses), given, STEP_NAMES):
+            for inner, message, suggestion in validate_parameters(actions.get(uses), given, _names_of(step)):
                 yield document.problem(
                     (*path, "with", *inner), message, suggestion, key=message.startswith("unknown")
                 )
@@ -86,9 +89,10 @@ def _steps(document: Document, actions: ActionRegistry) -> Findings:
 def _expressions(document: Document) -> Findings:
     spec = document.data["spec"]
     yield from _expression(document, ("spec", "when"), spec.get("when"), check_expression, TRIGGER_NAMES)
-    for index, step in _items(spec.get("steps")):
-        path: Path = ("spec", "steps", index, "if")
-        yield from _expression(document, path, step.get("if"), check_expression, STEP_NAMES)
+    approval = spec.get("approval")
+    if isinstance(approval, dict):
+        path: Path = ("spec", "approval", "when")
+        yield from _expression(document, path, approval.get("when"), check_expression, TRIGGER_NAMES)
     for index, check in _items(spec.get("verify")):
         path = ("spec", "verify", index)
         condition = check.get("successCondition")
@@ -100,6 +104,28 @@ def _expressions(document: Document) -> Findings:
         (spec.get("concurrency") or {}).get("group") if isinstance(spec.get("concurrency"), dict) else None
     )
     yield from _expression(document, ("spec", "concurrency", "group"), group, check_template, TRIGGER_NAMES)
+
+
+def _step_expressions(document: Document) -> Findings:
+    for index, step in _items(document.data["spec"].get("steps")):
+        path: Path = ("spec", "steps", index)
+        yield from _expression(document, (*path, "if"), step.get("if"), check_expression, STEP_NAMES)
+        each, outputs = step.get("forEach"), step.get("outputs")
+        items = each.get("items") if isinstance(each, dict) else None
+        where = (*path, "forEach", "items")
+        yield from _expression(document, where, items, check_expression, STEP_NAMES)
+        for inner, text in templates_in(items) if isinstance(items, list) else []:
+            yield from _expression(document, (*where, *inner), text, check_template, STEP_NAMES)
+        names = _names_of(step) | {"outputs"}
+        for name, source in outputs.items() if isinstance(outputs, dict) else []:
+            yield from _expression(document, (*path, "outputs", name), source, check_expression, names)
+
+
+def _names_of(step: dict[str, Any]) -> set[str]:
+    """Return what a step's parameters may name: of a `forEach` also its item."""
+    each = step.get("forEach")
+    item = each.get("as", "item") if isinstance(each, dict) else None
+    return STEP_NAMES | {item} if isinstance(item, str) else STEP_NAMES
 
 
 def _expression(
@@ -126,6 +152,14 @@ def _reference(document: Document, path: Path, kind: str, known: dict[str, set[s
         yield document.problem(
             path, f"there is no {kind} `{value}`", did_you_mean(str(value), list(known[kind]))
         )
+
+
+def _escalations(document: Document, known: dict[str, set[str]]) -> Findings:
+    on_failure = document.data["spec"].get("onFailure")
+    rungs = on_failure.get("escalate") if isinstance(on_failure, dict) else None
+    for index, _ in _items(rungs):
+        path: Path = ("spec", "onFailure", "escalate", index, "playbook")
+        yield from _reference(document, path, "Playbook", known)
 
 
 def _triggers(document: Document, known: dict[str, set[str]]) -> Findings:

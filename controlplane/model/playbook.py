@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from controlplane.model.base import Duration, Level, Mode, Model, Name, Quantity
+from controlplane.model.graph import check_order
 from controlplane.model.kind import Kind
+
+TRIGGER_NAMES = frozenset({"incident", "service", "inputs", "limits", "now"})
+"""What a playbook's own expressions may name."""
+
+STEP_NAMES = TRIGGER_NAMES | {"steps", "run"}
+"""What those of a step may name; of a ``forEach`` also the item, in ``outputs`` also ``outputs``."""
+
+Variable = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9_]{0,62}$", description="a name in expressions")]
+
+FailureClass = Literal["transient", "permanent"]
 
 
 class SloTrigger(Model):
@@ -100,21 +111,74 @@ class Backoff(Model):
 
 
 class Retry(Model):
+    """How often, and after which failures, a step is tried again.
+
+    What may have happened (``ambiguous``) is never tried again blindly: the action looks first.
+    """
+
     limit: int = Field(0, ge=0, le=20)
+    on: tuple[FailureClass, ...] = Field(("transient",), min_length=1)
     backoff: Backoff = Backoff()
+
+    @field_validator("on", mode="before")
+    @classmethod
+    def _never_blindly(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple) and "ambiguous" in value:
+            msg = "what may have happened is never tried again blindly: the action looks first, by itself"
+            raise ValueError(msg)
+        return value
+
+
+class ForEach(Model):
+    """The step once for each item. The items are worked out once, when the step starts.
+
+    ``concurrency``: how many items may be under way at once. When an item fails, ``stop``
+    starts no further one, ``continue`` tries them all; the step has failed either way.
+    """
+
+    items: str | tuple[Any, ...] = Field(description="an expression that yields a list, or a list")
+    as_: Variable = Field("item", alias="as", validate_default=False)
+    concurrency: int = Field(1, ge=1, le=100)
+    on_item_failure: Literal["stop", "continue"] = "stop"
+
+    @field_validator("as_")
+    @classmethod
+    def _hides_nothing(cls, value: str) -> str:
+        if value in STEP_NAMES | {"outputs"}:
+            msg = f"`{value}` would hide what expressions know by that name: choose another"
+            raise ValueError(msg)
+        return value
 
 
 class Step(Model):
-    """One action. Without ``needs`` a step follows the one before it."""
+    """One action. Without ``needs`` a step follows the one before it; ``needs: []`` starts at once."""
 
     id: Name
+    name: str = Field("", description="what people read; the id when it is empty")
     uses: str
     with_: dict[str, Any] = Field(default_factory=dict, alias="with")
     if_: str | None = Field(None, alias="if", description="a condition; the step is skipped when it is false")
+    for_each: ForEach | None = None
+    needs: tuple[Name, ...] | None = Field(None, description="ids of the steps that must be over before")
     timeout: Duration = Field(300.0, validate_default=False)
     retry: Retry = Retry()
     undo: bool = Field(True, description="whether a failed run takes this step back, if its action can")
-    continue_on_error: bool = False
+    outputs: dict[Variable, str] = Field(
+        default_factory=dict,
+        description="further outputs, each an expression over the action's own, which it knows as `outputs`",
+    )
+    continue_on_error: bool = Field(
+        default=False, description="when it fails, the run goes on as if it had succeeded"
+    )
+
+    @field_validator("outputs")
+    @classmethod
+    def _can_be_named(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if hasattr(dict, name):
+                msg = f"an output cannot be called `{name}`: expressions could not name it"
+                raise ValueError(msg)
+        return value
 
 
 class SignalCheck(Model):
@@ -148,12 +212,48 @@ Check = Annotated[
 
 
 class Escalation(Model):
+    """What is tried when a run did not help: another playbook, or telling a channel."""
+
+    playbook: Name | None = None
+    inputs: dict[str, Any] = Field(default_factory=dict)
     notify: str | None = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Self:
+        if (self.playbook is None) == (self.notify is None):
+            msg = "write either `playbook` or `notify`"
+            raise ValueError(msg)
+        if self.inputs and self.playbook is None:
+            msg = "`inputs` are a playbook's"
+            raise ValueError(msg)
+        return self
 
 
 class OnFailure(Model):
+    """What follows a run that failed, or of which nobody can tell whether it helped.
+
+    ``escalate`` is a ladder: undo is done first, then each rung in its order, until a playbook succeeds.
+    """
+
     undo: bool = True
-    escalate: tuple[Escalation, ...] = ()
+    escalate: tuple[Escalation, ...] = Field((), max_length=10)
+
+
+class Approval(Model):
+    """A person must agree before the run starts. ``when``: only if this condition is true."""
+
+    when: str | None = Field(None, description="a condition; without it always")
+    roles: tuple[Literal["operator", "approver", "admin"], ...] = Field(("approver",), min_length=1)
+    timeout: Duration = Field(300.0, validate_default=False)
+    on_timeout: Literal["deny", "allow"] = "deny"
+
+
+class Budget(Model):
+    """At most so many runs within a time, for one service; beyond it people must look."""
+
+    max_runs: int = Field(ge=1, le=1000)
+    window: Duration
+    then: Literal["notify", "refuse"] = "notify"
 
 
 class PlaybookSpec(Model):
@@ -165,19 +265,17 @@ class PlaybookSpec(Model):
     throttle: Throttle | None = None
     concurrency: Concurrency | None = None
     limits: Limits = Limits()
+    approval: Approval | None = None
     steps: tuple[Step, ...] = Field(min_length=1, max_length=100)
     verify: tuple[Check, ...] = ()
     on_failure: OnFailure = OnFailure()
+    budget: Budget | None = None
 
-    @model_validator(mode="after")
-    def _step_ids_are_unique(self) -> Self:
-        seen: set[str] = set()
-        for step in self.steps:
-            if step.id in seen:
-                msg = f"two steps are called `{step.id}`"
-                raise ValueError(msg)
-            seen.add(step.id)
-        return self
+    @field_validator("steps")
+    @classmethod
+    def _steps_have_an_order(cls, value: tuple[Step, ...]) -> tuple[Step, ...]:
+        check_order(value)
+        return value
 
 
 class Playbook(Kind):
