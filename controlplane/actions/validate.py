@@ -18,6 +18,7 @@ from controlplane.kernel.yaml import Document, Path
 from controlplane.model import playbook
 from controlplane.model.action import ActionRegistry
 from controlplane.model.documents import Bundle
+from controlplane.model.triggers.catalogue import installed
 
 TRIGGER_NAMES = set(playbook.TRIGGER_NAMES)
 STEP_NAMES = set(playbook.STEP_NAMES)
@@ -164,8 +165,10 @@ def _escalations(document: Document, known: dict[str, set[str]]) -> Findings:
 
 def _triggers(document: Document, known: dict[str, set[str]]) -> Findings:
     for index, trigger in _items(document.data["spec"].get("triggers")):
-        if trigger.get("type") == "slo":
-            yield from _reference(document, ("spec", "triggers", index, "slo"), "SLO", known)
+        name = str(trigger.get("type"))
+        if name in installed():
+            for field, kind in installed().get(name).references.items():
+                yield from _reference(document, ("spec", "triggers", index, field), kind, known)
 
 
 def _drill(document: Document, known: dict[str, set[str]], faults: Collection[str] | None) -> Findings:

@@ -19,7 +19,6 @@ from controlplane.controller.inputs import Documents
 from controlplane.decide import folding, guards, incidents, triggers
 from controlplane.kernel.errors import FleetwardError
 from controlplane.kernel.ids import new_id
-from controlplane.kernel.registry import Registry
 from controlplane.kernel.templating import evaluate
 from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
 from controlplane.model.playbook import Playbook
@@ -27,6 +26,7 @@ from controlplane.model.records import Decision, GuardVerdict, Incident, OutOfSe
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
+from controlplane.model.triggers.base import Facts
 from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
 
@@ -48,8 +48,7 @@ class Desk:
     service: Service
     documents: Documents
     view: guards.View
-    facts: triggers.Facts
-    matchers: Registry[triggers.Matcher]
+    facts: Facts
     actions: ActionRegistry
     wake: Callable[[str], None]
     now: datetime
@@ -64,7 +63,7 @@ class Desk:
         halts, ledger = tx.halts.in_force(self.now), tx.ledger.list()
         started: list[Run] = []
         playbooks = list(self.documents.playbooks.values())
-        for each in triggers.candidates(playbooks, found, self.facts, self.matchers):
+        for each in triggers.candidates(playbooks, found, self.facts):
             answers = [
                 run for run in runs if (run.name, run.incident) == (each.playbook.name, each.incident.id)
             ]

@@ -15,11 +15,11 @@ import structlog
 from controlplane.act.cancel import supersede_run
 from controlplane.controller.inputs import Fleet
 from controlplane.decide import folding, incidents, service_state, triggers
-from controlplane.decide.signals import Verdict
 from controlplane.kernel.ids import new_id
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident
 from controlplane.model.service import Service
+from controlplane.model.signals import Verdict
 from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
 from controlplane.store.runs import RunQuery

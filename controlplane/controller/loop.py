@@ -18,10 +18,8 @@ import structlog
 from controlplane.act.sweep import sweep
 from controlplane.controller.inputs import DocumentCache
 from controlplane.controller.tick import Asks, ServiceTick, Shared
-from controlplane.decide import triggers
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Fenced, FleetwardError
-from controlplane.kernel.registry import Registry
 from controlplane.model.action import ActionRegistry
 from controlplane.model.service import Service
 from controlplane.observe import profile
@@ -55,7 +53,6 @@ class Parts:
     owner: str
     tick: float = TICK
     lag: float = 0.0
-    matchers: Registry[triggers.Matcher] = field(default_factory=triggers.builtin)
     profiles: Mapping[str, profile.Profile] = field(default_factory=profile.shipped)
     prober: Callable[[Service, Clock], Asks] = Prober
 
@@ -74,7 +71,6 @@ class Controller:
             self._check_fence,
             parts.platform,
             parts.actions,
-            parts.matchers,
             parts.wake,
             parts.tick,
         )

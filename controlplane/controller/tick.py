@@ -21,16 +21,16 @@ from controlplane.controller.ledger import IncidentKeeper, held_targets, reconci
 from controlplane.decide import guards, incidents, picture, service_state, signals, triggers
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
-from controlplane.kernel.registry import Registry
 from controlplane.model.action import ActionRegistry
 from controlplane.model.base import Model
 from controlplane.model.overview import OVERVIEW, HistoryPoint, Overview, SourceState
 from controlplane.model.records import Incident
 from controlplane.model.service import Service
-from controlplane.model.signals import SIGNALS, CanaryState, SignalsSnapshot
+from controlplane.model.signals import SIGNALS, CanaryState, SignalsSnapshot, Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
 from controlplane.model.topology import Topology
+from controlplane.model.triggers.base import Facts
 from controlplane.observe.library import CANARY
 from controlplane.observe.observer import Observation, Observer
 from controlplane.observe.probes import ProbeBook
@@ -67,7 +67,6 @@ class Shared:
     fenced: Callable[[Transaction], None]
     platform: Platform
     actions: ActionRegistry
-    matchers: Registry[triggers.Matcher]
     wake: Callable[[str], None]
     tick: float
 
@@ -83,7 +82,7 @@ class Conclusion:
     """What one tick concluded, before anything is written."""
 
     observation: Observation
-    verdicts: Sequence[signals.Verdict]
+    verdicts: Sequence[Verdict]
     accused: dict[Target, frozenset[str]]
     canaries: dict[str, CanaryState]
     traffic: dict[Target, bool | None]
@@ -159,7 +158,7 @@ class ServiceTick:
         traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)
         found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
-        found += triggers.thresholds(playbooks, targets, self.observer.measures, sight)
+        found += triggers.measured(playbooks, triggers.Look(targets, self.observer.measures, sight))
         with self.shared.database.reading() as tx:
             open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
         verdicts = fold(found, targets, open_signals)
@@ -175,8 +174,8 @@ class ServiceTick:
 
     def _around(
         self, concluded: Conclusion, held: AbstractSet[Target], now: datetime
-    ) -> Callable[[signals.Verdict], incidents.Circumstances]:
-        def around(verdict: signals.Verdict) -> incidents.Circumstances:
+    ) -> Callable[[Verdict], incidents.Circumstances]:
+        def around(verdict: Verdict) -> incidents.Circumstances:
             target = verdict.signal.target
             return incidents.Circumstances(
                 now,
@@ -196,8 +195,7 @@ class ServiceTick:
             self.service,
             documents,
             self._view(documents, concluded, found, now),
-            triggers.Facts(tiers, concluded.canaries),
-            self.shared.matchers,
+            Facts(tiers, concluded.canaries),
             self.shared.actions,
             self.shared.wake,
             now,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import datetime
 
-from controlplane.decide.signals import Verdict
-from controlplane.model.signals import SignalState
+from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import Signal, Target
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controlplane.decide.signals import Verdict, as_bad
+from controlplane.decide.signals import as_bad
 from controlplane.model.base import Level
 from controlplane.model.records import Incident
-from controlplane.model.signals import SignalState
+from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.decide.signals import Verdict
 from controlplane.kernel.durations import format_duration
 from controlplane.model.records import Incident
-from controlplane.model.signals import CanaryState
+from controlplane.model.signals import CanaryState, Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal
 

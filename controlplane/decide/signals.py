@@ -18,7 +18,7 @@ import numpy as np
 from controlplane.decide import burn
 from controlplane.kernel.clock import from_unix
 from controlplane.model.base import Level
-from controlplane.model.signals import SignalState
+from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import LEVELS, Signal, Target
 from controlplane.observe.library import CANARY, ENGINE, GATEWAY, INDICATORS, STATES
@@ -32,27 +32,6 @@ USUAL_WINDOW = 30.0
 
 LEAST_SEEN = 0.5
 """Share of its window that must have been observed before there is a verdict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One signal at one tick. ``tiers`` fire now, fast first; ``accusers`` are the sources that say bad.
-
-    ``hold``: seconds for which it must be bad before it counts (threshold triggers).
-    """
-
-    signal: Signal
-    state: SignalState
-    tiers: tuple[str, ...] = ()
-    severity: str = "page"
-    accusers: frozenset[str] = frozenset()
-    blind: bool = False
-    hold: float = 0.0
-
-    @property
-    def bad(self) -> bool:
-        """Bad now: something fires, and the short window does not say that it is over."""
-        return bool(self.tiers) and self.state.good is not True and not self.blind
 
 
 @dataclass(frozen=True, slots=True)

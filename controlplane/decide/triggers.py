@@ -1,47 +1,27 @@
 """Triggers: which playbooks an open incident calls for now.
 
-A registry of matchers, one per type of trigger; each is asked at every tick, so that
-nothing is lost with a restart and nothing is replayed. A playbook answers an incident once
-per time that it enters the trigger's state; again only if the last try did not succeed and
-its throttle lets it. Thresholds are measured here as signals of their own.
+Each trigger type (`controlplane.model.triggers`) is asked at every tick, so that nothing is
+lost with a restart and nothing is replayed. A playbook answers an incident once per time
+that it enters the trigger's state; again only if the last try did not succeed and its
+throttle lets it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from controlplane.decide.signals import Sight, Verdict
+from controlplane.decide.signals import Sight
 from controlplane.kernel.clock import from_unix
-from controlplane.kernel.registry import Registry
-from controlplane.model.playbook import (
-    IncidentTrigger,
-    ManualTrigger,
-    Playbook,
-    SloTrigger,
-    ThresholdTrigger,
-    Trigger,
-)
+from controlplane.model.base import Level
+from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident, Run
-from controlplane.model.signals import CanaryState, SignalState
+from controlplane.model.signals import Verdict
 from controlplane.model.states import IncidentState, RunState, is_final
 from controlplane.model.target import Signal, Target
+from controlplane.model.triggers.base import Facts, Trigger
 from controlplane.observe.measures import SHORT, Measures, is_instant
-
-THRESHOLD = "threshold"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What matchers may look at, beside the incident: tiers that fire now, canaries, by text form."""
-
-    tiers: Mapping[str, tuple[str, ...]]
-    canaries: Mapping[str, CanaryState]
-
-
-Matcher = Callable[[Any, Incident, Facts], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +35,44 @@ class Candidate:
     @property
     def name(self) -> str:
         """What decisions and runs call the trigger."""
-        return describe(self.trigger)
+        return self.trigger.describe()
 
 
-def describe(trigger: Trigger) -> str:
-    """Return a trigger in one line: ``slo:chat-itl by zone``."""
-    match trigger:
-        case SloTrigger():
-            return f"slo:{trigger.slo} by {trigger.by}"
-        case ThresholdTrigger():
-            return f"threshold:{threshold_name(trigger)} by {trigger.by}"
-        case IncidentTrigger():
-            return f"incident:{trigger.state} by {trigger.by}"
-        case ManualTrigger():
-            return "manual"
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What trigger types are shown of one service at one tick: `controlplane.model.triggers.base.Look`."""
 
+    targets: Sequence[Target]
+    measures: Measures
+    sight: Sight
 
-def threshold_name(trigger: ThresholdTrigger) -> str:
-    """Return the name of a threshold's signal, which says its bound: ``queue>50``."""
-    sign, bound = (">", trigger.above) if trigger.above is not None else ("<", trigger.below)
-    return f"{trigger.indicator}{sign}{bound:g}"
+    @property
+    def at(self) -> datetime:
+        return self.sight.at
 
+    def value(self, indicator: str, target: Target) -> float | None:
+        blind = self.is_blind(indicator, target.level)
+        return None if blind else self.measures.value(indicator, target)
 
-def builtin() -> Registry[Matcher]:
-    """Return the matchers of the shipped trigger types."""
-    registry: Registry[Matcher] = Registry("trigger")
-    registry.add("slo", _matches_slo)
-    registry.add("threshold", _matches_threshold)
-    registry.add("incident", _matches_incident)
-    registry.add("manual", lambda *_: False)
-    return registry
+    def since(self, indicator: str) -> datetime:
+        since = self.measures.store.window_start(0.0 if is_instant(indicator) else SHORT)
+        return self.at if since is None else from_unix(since)
+
+    def is_blind(self, indicator: str, level: Level) -> bool:
+        return self.sight.is_blind(indicator, level)
+
+    def accusers(self, indicator: str, target: Target) -> frozenset[str]:
+        return self.sight.accusers(indicator, target)
 
 
 def candidates(
-    playbooks: Sequence[Playbook], incidents: Sequence[Incident], facts: Facts, matchers: Registry[Matcher]
+    playbooks: Sequence[Playbook], incidents: Sequence[Incident], facts: Facts
 ) -> Iterator[Candidate]:
     """Yield what is called for, playbooks by name, incidents by age; a playbook once per incident."""
     for playbook in sorted(playbooks, key=lambda each: each.name):
         for incident in sorted(incidents, key=lambda each: (each.opened_at, each.id)):
             for trigger in playbook.spec.triggers:
-                if matchers.get(trigger.type)(trigger, incident, facts):
+                if trigger.matches(incident, facts):
                     yield Candidate(playbook, trigger, incident)
                     break
 
@@ -105,17 +83,7 @@ def is_answerable(incident: Incident, playbooks: Sequence[Playbook]) -> bool:
     What nobody answers must not keep the parts from being answered.
     """
     signal = Signal.parse(incident.signal)
-    own = (signal.kind, signal.name, signal.target.level)
-    for playbook in playbooks:
-        for trigger in playbook.spec.triggers:
-            match trigger:
-                case SloTrigger() if own == ("slo", trigger.slo, trigger.by):
-                    return True
-                case ThresholdTrigger() if own == (THRESHOLD, threshold_name(trigger), trigger.by):
-                    return True
-                case IncidentTrigger() if trigger.state == "firing" and trigger.by == signal.target.level:
-                    return True
-    return False
+    return any(trigger.answers(signal) for playbook in playbooks for trigger in playbook.spec.triggers)
 
 
 def is_answered(candidate: Candidate, runs: Sequence[Run]) -> bool:
@@ -141,65 +109,13 @@ def _turn_began(candidate: Candidate) -> datetime | None:
     return incident.resolved_at
 
 
-def thresholds(
-    playbooks: Sequence[Playbook], targets: Sequence[Target], measures: Measures, sight: Sight
-) -> list[Verdict]:
-    """Measure every threshold trigger at every target of its level."""
+def measured(playbooks: Sequence[Playbook], look: Look) -> list[Verdict]:
+    """Measure what the playbooks' triggers ask for; of two that ask for one signal the more eager counts."""
     found: dict[Signal, Verdict] = {}
     for playbook in playbooks:
         for trigger in playbook.spec.triggers:
-            if isinstance(trigger, ThresholdTrigger):
-                for target in (each for each in targets if each.level == trigger.by):
-                    verdict = _measure(trigger, target, measures, sight)
-                    before = found.get(verdict.signal)
-                    if before is None or verdict.hold < before.hold:
-                        found[verdict.signal] = verdict
+            for verdict in trigger.verdicts(look):
+                before = found.get(verdict.signal)
+                if before is None or verdict.hold < before.hold:
+                    found[verdict.signal] = verdict
     return list(found.values())
-
-
-def _measure(trigger: ThresholdTrigger, target: Target, measures: Measures, sight: Sight) -> Verdict:
-    indicator, at = trigger.indicator, sight.at
-    blind = sight.is_blind(indicator, target.level)
-    value = None if blind else measures.value(indicator, target)
-    bound = trigger.above if trigger.above is not None else trigger.below
-    bound = 0.0 if bound is None else bound
-    beyond = value is not None and (value > bound if trigger.above is not None else value < bound)
-    since = measures.store.window_start(0.0 if is_instant(indicator) else SHORT)
-    state = SignalState(
-        good=None if value is None else not beyond,
-        value=value,
-        objective=bound,
-        samples=float(value is not None),
-        since=at if since is None else from_unix(since),
-        until=at,
-    )
-    signal = Signal(THRESHOLD, threshold_name(trigger), target)
-    tiers = (THRESHOLD,) if beyond else ()
-    accusers = sight.accusers(indicator, target) if beyond else frozenset[str]()
-    return Verdict(signal, state, tiers=tiers, accusers=accusers, blind=blind, hold=trigger.for_)
-
-
-def _matches_slo(trigger: SloTrigger, incident: Incident, facts: Facts) -> bool:
-    signal = Signal.parse(incident.signal)
-    if (signal.kind, signal.name, signal.target.level) != ("slo", trigger.slo, trigger.by):
-        return False
-    firing = {incident.tier, *facts.tiers.get(incident.signal, ())}
-    return incident.state is IncidentState.FIRING and bool(firing & set(trigger.tiers))
-
-
-def _matches_threshold(trigger: ThresholdTrigger, incident: Incident, facts: Facts) -> bool:
-    del facts
-    signal = Signal.parse(incident.signal)
-    wanted = (THRESHOLD, threshold_name(trigger), trigger.by)
-    return (
-        incident.state is IncidentState.FIRING and (signal.kind, signal.name, signal.target.level) == wanted
-    )
-
-
-def _matches_incident(trigger: IncidentTrigger, incident: Incident, facts: Facts) -> bool:
-    if incident.state.value != trigger.state or Target.parse(incident.target).level != trigger.by:
-        return False
-    if trigger.target_healthy_for is None:
-        return True
-    canary = facts.canaries.get(incident.target)
-    return canary is not None and canary.good is True and canary.good_for >= trigger.target_healthy_for

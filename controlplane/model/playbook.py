@@ -10,9 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from controlplane.model.base import Duration, Level, Mode, Model, Name, Quantity
+from controlplane.model.base import Duration, Mode, Model, Name, Quantity
 from controlplane.model.graph import check_order
 from controlplane.model.kind import Kind
+from controlplane.model.triggers.catalogue import AnyTrigger
+from controlplane.model.triggers.manual import ManualTrigger
 
 TRIGGER_NAMES = frozenset({"incident", "service", "inputs", "limits", "now"})
 """What a playbook's own expressions may name."""
@@ -23,53 +25,6 @@ STEP_NAMES = TRIGGER_NAMES | {"steps", "run"}
 Variable = Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9_]{0,62}$", description="a name in expressions")]
 
 FailureClass = Literal["transient", "permanent"]
-
-
-class SloTrigger(Model):
-    """Fires when an SLO's incident starts firing at one of the tiers."""
-
-    type: Literal["slo"]
-    slo: Name
-    tiers: tuple[str, ...] = Field(("fast", "page"), min_length=1)
-    by: Level = "zone"
-
-
-class ThresholdTrigger(Model):
-    """Fires when an indicator is beyond a bound for long enough."""
-
-    type: Literal["threshold"]
-    indicator: Name
-    above: float | None = None
-    below: float | None = None
-    for_: Duration = Field(0.0, alias="for", validate_default=False)
-    by: Level = "replica"
-
-    @model_validator(mode="after")
-    def _has_one_bound(self) -> Self:
-        if (self.above is None) == (self.below is None):
-            msg = "write either `above` or `below`"
-            raise ValueError(msg)
-        return self
-
-
-class IncidentTrigger(Model):
-    """Fires on an incident's state; with ``targetHealthyFor`` once the canary has been good that long."""
-
-    type: Literal["incident"]
-    state: Literal["firing", "mitigated", "resolved"]
-    target_healthy_for: Duration | None = None
-    by: Level = "zone"
-
-
-class ManualTrigger(Model):
-    """Started by a person or by another playbook only."""
-
-    type: Literal["manual"]
-
-
-Trigger = Annotated[
-    SloTrigger | ThresholdTrigger | IncidentTrigger | ManualTrigger, Field(discriminator="type")
-]
 
 
 class Input(Model):
@@ -259,7 +214,7 @@ class Budget(Model):
 class PlaybookSpec(Model):
     description: str = ""
     mode: Mode | None = None
-    triggers: tuple[Trigger, ...] = Field((ManualTrigger(type="manual"),), min_length=1)
+    triggers: tuple[AnyTrigger, ...] = Field((ManualTrigger(type="manual"),), min_length=1)
     when: str | None = Field(None, description="a condition; names: incident, service, inputs, limits, now")
     inputs: dict[str, Input] = Field(default_factory=dict)
     throttle: Throttle | None = None

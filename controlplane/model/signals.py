@@ -7,12 +7,14 @@ samples later than its last effect. It refuses to say healthy for what it cannot
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
 from controlplane.model.base import Model
+from controlplane.model.target import Signal
 
 SIGNALS = "signals"
 """The name of the snapshot that holds a `SignalsSnapshot`."""
@@ -32,6 +34,27 @@ class SignalState(Model):
     clients_good: bool | None = Field(None, description="the same verdict for the whole service")
     clients_value: float | None = None
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One signal at one tick. ``tiers`` fire now, fast first; ``accusers`` are the sources that say bad.
+
+    ``hold``: seconds for which it must be bad before it counts (threshold triggers).
+    """
+
+    signal: Signal
+    state: SignalState
+    tiers: tuple[str, ...] = ()
+    severity: str = "page"
+    accusers: frozenset[str] = frozenset()
+    blind: bool = False
+    hold: float = 0.0
+
+    @property
+    def bad(self) -> bool:
+        """Bad now: something fires, and the short window does not say that it is over."""
+        return bool(self.tiers) and self.state.good is not True and not self.blind
 
 
 class CanaryState(Model):

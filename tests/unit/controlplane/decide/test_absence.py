@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from controlplane.decide.absence import absences
-from controlplane.decide.signals import Verdict
+from controlplane.model.signals import Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import Signal, Target
 from tests.unit.controlplane.decide.fleet import AT, at

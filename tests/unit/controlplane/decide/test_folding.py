@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from controlplane.decide.folding import fold, parent_of
-from controlplane.decide.signals import Verdict
+from controlplane.model.signals import Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, SERVICE, at, topology

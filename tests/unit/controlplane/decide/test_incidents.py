@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from controlplane.decide import incidents
 from controlplane.decide.incidents import Circumstances, Memory
-from controlplane.decide.signals import Verdict
-from controlplane.model.signals import CanaryState
+from controlplane.model.signals import CanaryState, Verdict
 from controlplane.model.states import IncidentState, check_move
 from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, SERVICE, at

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from controlplane.decide import signals
-from controlplane.decide.signals import Sight, Verdict
+from controlplane.decide.signals import Sight
 from controlplane.kernel.errors import InvalidInput
+from controlplane.model.signals import Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.observe.library import CANARY, CLUSTER, ENGINE, GATEWAY

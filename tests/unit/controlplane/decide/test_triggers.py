@@ -9,9 +9,10 @@ import pytest
 
 from controlplane.decide import triggers
 from controlplane.decide.signals import Sight
-from controlplane.decide.triggers import Candidate, Facts
+from controlplane.decide.triggers import Candidate, Look
 from controlplane.model.records import Incident, Run
 from controlplane.model.states import IncidentState, RunState
+from controlplane.model.triggers.base import Facts
 from tests.unit.controlplane.decide.fleet import AT, at, topology
 from tests.unit.controlplane.decide.measured import Filled
 from tests.unit.controlplane.decide.verdicts import canary, incident, playbook, run
@@ -22,7 +23,7 @@ def called(
 ) -> list[str]:
     states = {str(at(name)): state for name, state in canaries.items()}
     facts = Facts(tiers or {}, states)
-    return [each.incident.id for each in triggers.candidates([book], found, facts, triggers.builtin())]
+    return [each.incident.id for each in triggers.candidates([book], found, facts)]
 
 
 def test_an_slo_trigger_wants_its_slo_its_level_a_firing_state_and_its_tier() -> None:
@@ -110,7 +111,7 @@ def measured(gauges: dict[Any, float], fresh: set[str], **trigger: Any) -> dict[
     filled.measures.gauges = gauges
     book = playbook(triggers=[{"type": "threshold", "by": "replica", **trigger}])
     sight = Sight(AT, fresh, replicas=[at("a/a1/0")])
-    found = triggers.thresholds([book], topology().targets(), filled.measures, sight)
+    found = triggers.measured([book], Look(topology().targets(), filled.measures, sight))
     return {verdict.signal.target: verdict for verdict in found}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from controlplane.decide.signals import FAST, Verdict
+from controlplane.decide.signals import FAST
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident, Run
-from controlplane.model.signals import CanaryState, SignalState
+from controlplane.model.signals import CanaryState, SignalState, Verdict
 from controlplane.model.states import IncidentState, RunState
 from controlplane.model.target import Signal, Target
 from tests.unit.controlplane.decide.fleet import AT, at

@@ -1,0 +1,94 @@
+"""The contract of a trigger type: its shape in YAML, what it measures, and which incidents it calls for.
+
+A type is one class in one file: the model is what an author writes, its docstring is the
+documentation, `verdicts` what it adds to the signals of a tick, `matches` when an incident
+calls for the playbook. Types are asked at every tick and keep nothing themselves, so that
+nothing is lost with a restart and nothing is replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Protocol, get_args
+
+from controlplane.model.base import Level, Model
+from controlplane.model.records import Incident
+from controlplane.model.signals import CanaryState, Verdict
+from controlplane.model.states import IncidentState
+from controlplane.model.target import Signal, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a trigger may look at, beside the incident: tiers that fire now, canaries, by text form."""
+
+    tiers: Mapping[str, tuple[str, ...]]
+    canaries: Mapping[str, CanaryState]
+
+
+class Look(Protocol):
+    """What was seen of one service at one tick, as trigger types may ask for it.
+
+    ``at`` is the time that the samples were read for; ``targets`` the service and all its parts.
+    """
+
+    @property
+    def at(self) -> datetime: ...
+
+    @property
+    def targets(self) -> Sequence[Target]: ...
+
+    def value(self, indicator: str, target: Target) -> float | None:
+        """Return an indicator's value at a target, None when nobody can tell."""
+        ...
+
+    def since(self, indicator: str) -> datetime:
+        """Return when the samples that `value` rests on begin."""
+        ...
+
+    def is_blind(self, indicator: str, level: Level) -> bool:
+        """Tell whether nothing fresh speaks for an indicator at targets of a level."""
+        ...
+
+    def accusers(self, indicator: str, target: Target) -> frozenset[str]:
+        """Return the sources that call the target bad by this indicator."""
+        ...
+
+
+class Trigger(Model):
+    """Base of all trigger types. A subclass gives ``type`` one literal, its name in YAML."""
+
+    references: ClassVar[Mapping[str, str]] = {}
+    """Fields that name another document, and its kind: checked when files are loaded together."""
+
+    type: str
+
+    @classmethod
+    def name_of_type(cls) -> str:
+        """Return the one value that ``type`` can have."""
+        names = get_args(cls.model_fields["type"].annotation)
+        if len(names) != 1 or not isinstance(names[0], str):
+            msg = f"{cls.__name__}.type must be a Literal of one name"
+            raise TypeError(msg)
+        return names[0]
+
+    def describe(self) -> str:
+        """Return the trigger in one line, as decisions and runs call it: ``slo:chat-itl by zone``."""
+        return self.type
+
+    def answers(self, signal: Signal) -> bool:
+        """Tell whether the trigger is about a signal: whether its incident would call, once it is firing."""
+        del signal
+        return False
+
+    def matches(self, incident: Incident, facts: Facts) -> bool:
+        """Tell whether the incident calls for the playbook now."""
+        del facts
+        return incident.state is IncidentState.FIRING and self.answers(Signal.parse(incident.signal))
+
+    def verdicts(self, look: Look) -> Iterable[Verdict]:
+        """Measure what nobody else does, at every target that it concerns."""
+        del look
+        return ()
