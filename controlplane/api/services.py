@@ -9,7 +9,6 @@ from pathlib import Path
 from controlplane.api.stream import Timing
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Problem
-from controlplane.model.base import Mode
 from controlplane.store.database import Database
 
 
@@ -18,15 +17,13 @@ class ApiSettings:
     """Values that bootstrap or an entry point reads from the settings.
 
     ``console``: the folder of the built console, None serves the API alone. ``hosts`` are
-    answered beside loopback. ``mode`` is this installation's, beside the policy's.
-    ``secure_cookie``: the console is reached by https.
+    answered beside loopback. ``secure_cookie``: the console is reached by https.
     """
 
     environment: str
     version: str
     console: Path | None = None
     hosts: tuple[str, ...] = ()
-    mode: Mode | None = None
     secure_cookie: bool = False
     session_seconds: float = 12 * 3600.0
     stream: Timing = field(default_factory=Timing)

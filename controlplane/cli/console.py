@@ -24,6 +24,7 @@ def api_application(settings: Settings) -> FastAPI:
         environment=_environment(database),
         version=version("fleetward"),
         console=console_folder(),
+        hosts=settings.api_hosts,
     )
     return create_app(
         Services(database, database.clock, lambda file, text: check_text(file, text).problems, api_settings)

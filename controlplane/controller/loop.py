@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import structlog
 
@@ -28,6 +28,7 @@ from controlplane.observe.observer import TICK, Observer
 from controlplane.observe.series import Source
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from controlplane.store.retention import prune
 from controlplane.store.transaction import Transaction
 
 log = structlog.get_logger(__name__)
@@ -36,8 +37,6 @@ LEASE = "controller"
 LEASE_SECONDS = 15.0
 SWEEP_SECONDS = 0.5
 HOUSEKEEPING_SECONDS = 600.0
-KEEP_EVENTS = timedelta(hours=24)
-KEEP_DECISIONS = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +189,7 @@ class Controller:
         now = self._parts.clock.now()
         if self._cleaned_at is None or (now - self._cleaned_at).total_seconds() >= HOUSEKEEPING_SECONDS:
             self._cleaned_at = now
-            with self._shared.transaction() as tx:
-                tx.events.prune(now - KEEP_EVENTS)
-                tx.decisions.prune(now - KEEP_DECISIONS)
+            prune(self._shared.transaction)
 
     def _sweep_until(self, stop: threading.Event) -> None:
         while not stop.wait(SWEEP_SECONDS):

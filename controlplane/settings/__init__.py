@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from controlplane.kernel.errors import Unavailable
 
@@ -35,12 +35,19 @@ class Settings(BaseSettings):
     platform_url: str | None = Field(None, description="the lab's control API; the embedded fleet's if unset")
     api_host: str = Field("127.0.0.1", description="address the API listens on")
     api_port: int = Field(8700, ge=0, le=65535, description="port of the API; 0 takes a free one")
+    api_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="names the API is reached by beside loopback, separated by commas"
+    )
     tick_seconds: float = Field(2.0, gt=0, description="time between two looks at the metrics")
     lag_seconds: float = Field(0.3, ge=0, description="how far behind now a tick looks: scrapes take time")
-
     lease_seconds: float = Field(
         15.0, ge=6, description="how long a run belongs to a worker without a sign of life; over a call's 5 s"
     )
+
+    @field_validator("api_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @property
     def database(self) -> str:

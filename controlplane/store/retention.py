@@ -6,9 +6,11 @@ people look back at.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
-from controlplane.store.database import Database
+from controlplane.store.transaction import Transaction
 
 EVENTS = timedelta(days=1)
 DECISIONS = timedelta(days=14)
@@ -16,15 +18,15 @@ RUNS = timedelta(days=90)
 TOKENS = timedelta(days=1)
 
 
-def prune(database: Database) -> dict[str, int]:
+def prune(begin: Callable[[], AbstractContextManager[Transaction]]) -> dict[str, int]:
     """Delete what is older, and return how much that was; short transactions, so that nobody waits long."""
     removed = {}
-    with database.transaction() as tx:
+    with begin() as tx:
         removed["events"] = tx.events.prune(tx.now - EVENTS)
-    with database.transaction() as tx:
+    with begin() as tx:
         removed["decisions"] = tx.decisions.prune(tx.now - DECISIONS)
-    with database.transaction() as tx:
+    with begin() as tx:
         removed["runs"] = tx.runs.prune(tx.now - RUNS)
-    with database.transaction() as tx:
+    with begin() as tx:
         removed["tokens"] = tx.tokens.prune(tx.now - TOKENS)
     return removed

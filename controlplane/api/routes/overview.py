@@ -37,7 +37,7 @@ def get_overview(services: Given) -> OverviewView:
         return OverviewView(
             environment=settings.environment,
             version=settings.version,
-            mode=_mode(tx, settings.mode),
+            mode=_mode(tx),
             service=fleet.service if fleet else None,
             cluster=fleet.cluster if fleet else None,
             tick_at=fleet.tick_at if fleet else None,
@@ -65,11 +65,11 @@ def _fleet(tx: Transaction) -> Overview | None:
         return None
 
 
-def _mode(tx: Transaction, installation: Mode | None) -> Mode:
-    """Return the mode in force: the strictest of the policy's and this installation's."""
+def _mode(tx: Transaction) -> Mode:
+    """Return the mode in force: the strictest of the policies."""
     policies = tx.documents.active("Policy")
     modes = [PolicySpec.model_validate(policy.body["spec"]).mode for policy in policies]
-    return strictest(installation, *modes)
+    return strictest(*modes)
 
 
 def _active_drill(tx: Transaction, active: Sequence[Run]) -> ActiveDrill | None:

@@ -20,6 +20,7 @@ def test_the_defaults_are_what_the_docs_say() -> None:
         "platform_url": None,
         "api_host": "127.0.0.1",
         "api_port": 8700,
+        "api_hosts": (),
         "tick_seconds": 2.0,
         "lag_seconds": 0.3,
         "lease_seconds": 15.0,
@@ -42,3 +43,8 @@ def test_an_address_that_nobody_knows_says_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="FLEETWARD_BROKER_URL"):
         _ = Settings(state_dir=tmp_path).broker
     assert Settings(state_dir=tmp_path).api == "http://127.0.0.1:8700"
+
+
+def test_hosts_are_written_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEETWARD_API_HOSTS", "console.example, ops.example,")
+    assert Settings().api_hosts == ("console.example", "ops.example")

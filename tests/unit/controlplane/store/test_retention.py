@@ -19,9 +19,9 @@ def test_old_things_go_and_unfinished_runs_stay(database: Database, clock: Virtu
         tx.decisions.record(decision(clock, 1))
         tx.tokens.add("d", "login", "ada", clock.now() + timedelta(hours=1))
     clock.advance(13 * 86400.0)
-    assert prune(database) == {"events": 3, "decisions": 0, "runs": 0, "tokens": 1}
+    assert prune(database.transaction) == {"events": 3, "decisions": 0, "runs": 0, "tokens": 1}
     clock.advance(78 * 86400.0)
-    assert prune(database) == {"events": 0, "decisions": 1, "runs": 1, "tokens": 0}
+    assert prune(database.transaction) == {"events": 0, "decisions": 1, "runs": 1, "tokens": 0}
     with database.reading() as tx:
         assert [run.id for run in tx.runs.list()] == ["run-open"]
         assert tx.steps.list("run-ended") == []
