@@ -53,6 +53,7 @@ demo: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo ## The fleet, the conso
 	.venv/bin/fleetward demo $(if $(call on,$(ONCE)),--once) $(if $(DRILL),--drill $(DRILL)) $(if $(MODE),--mode $(MODE))
 
 bench: $(PYTHON_READY) .make/system-test ## The resilience benchmark and the speed budgets
+	$(PY) -m controlplane.bench
 	$(PY) -m chaos.bench $(BENCH_ARGS)
 
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,135 @@
+"""Measuring both workers: messages are queued before the worker starts, so that none waits for a sender."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from controlplane.act.start import StartRequest, start_run
+from controlplane.carrier import Sender
+from controlplane.kernel.clock import Clock, SystemClock
+from controlplane.kernel.errors import Unavailable
+from controlplane.model.documents import load_bundle
+from controlplane.model.playbook import Playbook
+from controlplane.model.records import Run
+from controlplane.model.service import Service
+from controlplane.model.states import RunState, is_final
+from controlplane.store.database import Database
+from controlplane.store.runs import RunQuery
+
+FLEET = Path(__file__).with_name("fleet.yaml")
+WITHIN = 300.0
+SERVE = (sys.executable, "-m", "controlplane.bench.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Of one measurement: steps and messages per second of the engine, no-op tasks per second of its peer."""
+
+    steps: float
+    steps_per_message: float
+    noops: float
+
+    @property
+    def share(self) -> float:
+        return self.steps / self.noops
+
+
+def measure(folder: Path, runs: int, noops: int) -> Throughput:
+    """Run both on one broker of their own. Raises `Unavailable` when a worker does not come to an end."""
+    clock = SystemClock()
+    with broker(folder, clock) as url:
+        bare = _bare(url, noops)
+        steps, messages, seconds = _engine(folder, url, runs, clock)
+    return Throughput(steps / seconds, steps / messages, bare)
+
+
+@contextmanager
+def broker(folder: Path, clock: Clock) -> Iterator[str]:
+    """Start a Redis for the time of the block, and yield its URL."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        msg = "redis-server is not installed"
+        raise Unavailable(msg)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    with _process(argv):
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            clock.sleep(0.1)
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def _bare(url: str, count: int) -> float:
+    with closing(Sender(url)) as send:
+        for number in range(count):
+            send(str(number))
+    with _process([*SERVE, "nothing", url, str(count)]) as worker:
+        assert worker.stdout is not None  # noqa: S101 - it is a pipe
+        return (count - 1) / float(worker.stdout.readline())
+
+
+def _engine(folder: Path, url: str, count: int, clock: Clock) -> tuple[int, int, float]:
+    """Return how many steps were done with how many messages, and in how many seconds."""
+    database = Database(f"sqlite:///{folder / 'bench.db'}", clock)
+    with closing(database):
+        database.migrate()
+        with closing(Sender(url)) as send:
+            ids = _start(database, send, count)
+        with _process([*SERVE, "engine", f"sqlite:///{folder / 'bench.db'}", url]):
+            runs = _ended(database, clock)
+        with database.reading() as tx:
+            steps = sum(len(tx.steps.list(run)) for run in ids)
+            fences = sum(run.fence for run in runs)
+    wrong = [run for run in runs if run.state is not RunState.SUCCEEDED]
+    if wrong:
+        msg = f"{len(wrong)} of {count} runs did not succeed: {wrong[0].reason}"
+        raise Unavailable(msg)
+    began = min(run.started_at for run in runs if run.started_at)
+    ended = max(run.ended_at for run in runs if run.ended_at)
+    return steps, fences, (ended - began).total_seconds()
+
+
+def _start(database: Database, send: Sender, count: int) -> list[str]:
+    models = [entry.model for entry in load_bundle([(FLEET.name, FLEET.read_text())]).raise_problems().loaded]
+    with database.transaction() as tx:
+        pins = {model.kind: tx.documents.put(model) for model in models}
+    playbook = next(model for model in models if isinstance(model, Playbook))
+    service = next(model for model in models if isinstance(model, Service))
+    ids = []
+    for number in range(count):
+        target = f"chat/local/{service.zones[number % len(service.zones)]}"
+        request = StartRequest.of_playbook(playbook, service, pins, target=target, started_by="bench")
+        with database.transaction() as tx:
+            ids.append(start_run(tx, request, send).id)
+    return ids
+
+
+def _ended(database: Database, clock: Clock) -> list[Run]:
+    deadline = clock.monotonic() + WITHIN
+    while clock.monotonic() < deadline:
+        with database.reading() as tx:
+            if not tx.runs.list(RunQuery(active=True), limit=1):
+                return [run for run in tx.runs.list(RunQuery(), limit=100_000) if is_final(run.state)]
+        clock.sleep(0.5)
+    msg = f"the runs did not end within {WITHIN:.0f} s"
+    raise Unavailable(msg)
+
+
+@contextmanager
+def _process(argv: list[str]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
