@@ -129,9 +129,11 @@ class Case:
 
     @property
     def aim(self) -> Aim:
-        zones = {zone for one in self.faults for zone in one.undo.get("zones", ())}
-        uids = {uid for one in self.faults for uid in one.undo.get("uids", ())}
-        return Aim(zones=tuple(sorted(zones)), uids=tuple(sorted(uids)))
+        names = {
+            what: tuple(sorted({name for one in self.faults for name in one.undo.get(what, ())}))
+            for what in Aim.model_fields
+        }
+        return Aim(**names)
 
     @property
     def targets(self) -> list[Target]:

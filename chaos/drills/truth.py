@@ -74,9 +74,13 @@ class Request(Model):
 
 
 class Aim(Model):
-    """What a fault was aimed at, as it shows in the rows: zones by name, replicas by incarnation."""
+    """What a fault was aimed at, as it shows in the rows.
+
+    Zones and replicas by name, whatever runs there; ``uids``, where another incarnation is well.
+    """
 
     zones: tuple[str, ...] = ()
+    replicas: tuple[str, ...] = ()
     uids: tuple[str, ...] = ()
 
     def is_hit_by(self, request: Request, *, good: bool | None) -> bool | None:
@@ -84,7 +88,9 @@ class Aim(Model):
 
         A request that ended without saying counts as a hit, unless its client got what it asked for.
         """
-        if request.zone in self.zones or request.replica_uid in self.uids:
+        if request.zone in self.zones or request.replica in self.replicas:
+            return True
+        if request.replica_uid in self.uids:
             return True
         if request.zone is not None:
             return False

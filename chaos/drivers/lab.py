@@ -32,7 +32,7 @@ _QUESTION = "Count slowly."
 class LabDriver:
     """Implements `chaos.drivers.port.Driver` for the lab under one state directory."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang", "crash"})
 
     def __init__(self, state_dir: Path, clock: Clock | None = None) -> None:
         self._state_dir = state_dir

@@ -1,7 +1,7 @@
 """A fleet in memory that can be broken: for tests of faults and for rehearsals without processes.
 
 It keeps the lab's promises: a kill hits one incarnation, a fault carries our id and ends at its
-expiry, a hang lives in one incarnation.
+expiry, a hang and a single crash live in one incarnation, and who crashes again waits longer.
 Nothing moves but by the clock it is given.
 """
 
@@ -28,6 +28,8 @@ STEP = 0.022
 """Seconds of an undisturbed step."""
 LOAD = 4.0
 """Seconds from a start until an engine is ready."""
+BACKOFF = 10.0
+"""Seconds from a crash until the next start; the first time there are none."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,9 @@ class _Replica:
     since: float
     steps: float = 0.0
     waiting: int = 0
+    restarts: int = 0
+    dead: bool = False
+    crashed_by: str = ""
 
 
 @dataclass(slots=True)
@@ -51,7 +56,7 @@ class _Node:
 class MemoryDriver:
     """Implements `chaos.drivers.port.Driver`; ``nodes`` maps a zone to the names of its nodes."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang", "crash"})
 
     def __init__(self, clock: Clock, nodes: Mapping[str, tuple[str, ...]], *, service: str = "chat") -> None:
         self._clock = clock
@@ -118,7 +123,7 @@ class MemoryDriver:
             replicas=tuple(
                 ReplicaStatus(
                     name=one.name, uid=one.uid, port=one.port, waiting=one.waiting, steps=int(one.steps),
-                    state="ready" if self._is_ready(one) else "loading",
+                    state=self._state(one), restarts=one.restarts, backoff=self._waits(one),
                 )
                 for one in found.replicas.values()
             ),
@@ -137,9 +142,10 @@ class MemoryDriver:
         names = fault.replicas or tuple(found.replicas)
         bound = {name: known.get(name, found.replicas[name].uid) for name in names}
         found.faults[fault_id] = (fault, bound)
+        self._crash(found)
 
     def delete_fault(self, node: str, fault_id: str) -> None:
-        self._reached(node).faults.pop(fault_id, None)
+        self._end(self._reached(node), fault_id)
 
     def is_live(self, target: Target) -> bool:
         self._tick()
@@ -160,6 +166,29 @@ class MemoryDriver:
         old = node.replicas[name]
         node.replicas[name] = _Replica(name, old.port, self._new_uid(), self._clock.monotonic())
         return node.replicas[name].uid
+
+    def _end(self, node: _Node, fault_id: str) -> None:
+        """Forget a fault; who is down because of it starts at once."""
+        node.faults.pop(fault_id, None)
+        for one in list(node.replicas.values()):
+            if one.crashed_by == fault_id and (one.dead or self._waits(one)):
+                self._renew(node, one.name)
+
+    def _crash(self, node: _Node) -> None:
+        """Let those die whose fault says so."""
+        now = self._clock.monotonic()
+        for name, (fault, bound) in node.faults.items():
+            for one in list(node.replicas.values()):
+                hit = fault.kind == "crash" and self._hits(fault, bound, one) and not self._waits(one)
+                if not hit or one.dead or now - one.since < (fault.every or 0.0):
+                    continue
+                if fault.keep_alive:
+                    one.dead, one.crashed_by = True, name
+                    continue
+                self._renew(node, one.name)
+                new = node.replicas[one.name]
+                new.restarts, new.crashed_by = one.restarts + 1, name
+                new.since = now + (BACKOFF if one.restarts else 0.0)
 
     def _ask(self, target: Target, tokens: int, timeout: float) -> Answer:
         self._tick()
@@ -185,7 +214,9 @@ class MemoryDriver:
                 name for name, (fault, _) in node.faults.items() if fault.expires_at <= self._clock.now()
             ]
             for name in expired:
-                del node.faults[name]
+                self._end(node, name)
+            if node.incarnation is not None:
+                self._crash(node)
 
     def _pace(self, node: _Node, replica: _Replica) -> float:
         """Return the engine's speed against an undisturbed one: 1, less when slow, 0 when hung."""
@@ -197,10 +228,19 @@ class MemoryDriver:
 
     @staticmethod
     def _hits(fault: NodeFault, bound: dict[str, str], replica: _Replica) -> bool:
-        return replica.name in bound and (fault.kind == "slow" or bound[replica.name] == replica.uid)
+        stays = fault.kind == "slow" or fault.every is not None
+        return replica.name in bound and (stays or bound[replica.name] == replica.uid)
 
     def _is_ready(self, replica: _Replica) -> bool:
-        return self._clock.monotonic() - replica.since >= LOAD
+        return not replica.dead and self._clock.monotonic() - replica.since >= LOAD
+
+    def _waits(self, replica: _Replica) -> bool:
+        return replica.since > self._clock.monotonic()
+
+    def _state(self, replica: _Replica) -> str:
+        if replica.dead or self._waits(replica):
+            return "stopped"
+        return "ready" if self._is_ready(replica) else "loading"
 
     def _node(self, node: str) -> _Node:
         if node not in self._nodes:

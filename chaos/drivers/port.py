@@ -1,4 +1,4 @@
-"""What a fault may ask of the fleet it breaks: kill, slow down, hang, and look from outside.
+"""What a fault may ask of the fleet it breaks: kill, slow down, hang, crash, and look from outside.
 
 A driver does one thing at a time, waits for nothing longer than `CALL_TIMEOUT`, and keeps no
 memory: everything that taking a fault back needs is in the fault's ledger. It never asks the
@@ -22,7 +22,7 @@ from controlplane.model.target import Target
 CALL_TIMEOUT = 3.0
 """Seconds for one call to a node."""
 
-Capability = Literal["kill", "slow", "hang"]
+Capability = Literal["kill", "slow", "hang", "crash"]
 
 
 class _Seen(Model):
@@ -39,7 +39,10 @@ class Incarnation(Model):
 
 
 class ReplicaStatus(_Seen):
-    """One engine as its node sees it; ``steps`` counts since the incarnation began."""
+    """One engine as its node sees it; ``steps`` counts since the incarnation began.
+
+    ``restarts`` counts how often its container was started again; ``backoff``: it waits for that.
+    """
 
     name: str
     uid: str
@@ -48,6 +51,8 @@ class ReplicaStatus(_Seen):
     running: int = 0
     waiting: int = 0
     steps: int = 0
+    restarts: int = 0
+    backoff: bool = False
 
 
 class FaultStatus(_Seen):
@@ -73,11 +78,17 @@ class NodeStatus(_Seen):
 
 
 class NodeFault(Model):
-    """What a node is told to do to its engines, and when to stop by itself."""
+    """What a node is told to do to its engines, and when to stop by itself.
 
-    kind: Literal["slow", "hang"]
+    ``factor`` belongs to slow; ``keep_alive`` (the server outlives its engine) and ``every`` (again,
+    seconds after each start) to crash.
+    """
+
+    kind: Literal["slow", "hang", "crash"]
     replicas: tuple[str, ...] | None = None
     factor: float | None = None
+    keep_alive: bool | None = None
+    every: float | None = None
     expires_at: datetime
 
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from chaos.drivers.port import Capability, Driver
-from controlplane.kernel.errors import InvalidInput
+from chaos.drivers.port import Capability, Driver, ReplicaStatus
+from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.kernel.registry import Registry
 from controlplane.model.base import Level, Model
 from controlplane.model.target import Target
@@ -48,12 +48,13 @@ class Seen:
 class Armed:
     """What arming found out. ``undo``: all that taking back and looking need (JSON values).
 
-    ``zones`` and ``uids``: how the target shows in its clients' record, zones by name and
-    replicas by incarnation.
+    How the target shows in its clients' record: ``zones`` and ``replicas`` by name, whatever runs
+    there, ``uids`` by incarnation, where a restart is a cure.
     """
 
     undo: dict[str, Any]
     zones: tuple[str, ...] = ()
+    replicas: tuple[str, ...] = ()
     uids: tuple[str, ...] = ()
 
 
@@ -117,3 +118,11 @@ def replicas_of(targets: Sequence[Target], driver: Driver) -> list[Target]:
     return [
         one for one in fleet if one.level == "replica" and any(target.contains(one) for target in targets)
     ]
+
+
+def status_of(replica: Target, driver: Driver) -> ReplicaStatus:
+    """Return what its node says of a replica; raises `NotFound`, `Unavailable`."""
+    found = driver.status(str(replica.node)).replica(replica.name)
+    if found is None:
+        raise NotFound(f"{replica.node} has no replica `{replica.name}`")
+    return found

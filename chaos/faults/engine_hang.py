@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chaos.drivers.port import Capability, Driver, NodeFault, ReplicaStatus
-from chaos.faults.base import Armed, Fault, Placed, Seen
-from controlplane.kernel.errors import Conflict, NotFound
+from chaos.drivers.port import Capability, Driver, NodeFault
+from chaos.faults.base import Armed, Fault, Placed, Seen, status_of
+from controlplane.kernel.errors import Conflict
 from controlplane.model.base import Level, Model
 from controlplane.model.target import Target
 
@@ -39,7 +39,7 @@ class EngineHang(Fault[EngineHangParameters]):
     def arm(self, fault: Placed[EngineHangParameters], driver: Driver) -> Armed:
         uids = {}
         for target in fault.targets:
-            replica = _replica(target, driver)
+            replica = status_of(target, driver)
             if replica.state != "ready":
                 raise Conflict(f"{target} is {replica.state}: a hang now would prove nothing")
             uids[str(target)] = replica.uid
@@ -47,16 +47,16 @@ class EngineHang(Fault[EngineHangParameters]):
 
     def inject(self, fault: Placed[EngineHangParameters], driver: Driver) -> None:
         for target, uid in self._armed(fault):
-            if _replica(target, driver).uid != uid:
+            if status_of(target, driver).uid != uid:
                 continue
             body = NodeFault(kind="hang", replicas=(target.name,), expires_at=fault.expires_at)
             driver.put_fault(str(target.node), fault.id, body)
 
     def verify(self, fault: Placed[EngineHangParameters], driver: Driver) -> Seen:
         for target, uid in self._armed(fault):
-            before = _replica(target, driver)
+            before = status_of(target, driver)
             driver.ask([target], tokens=2, timeout=LOOK)
-            after = _replica(target, driver)
+            after = status_of(target, driver)
             if after.uid != uid:
                 return Seen(yes=False, detail=f"{target.name} was restarted")
             if after.steps != before.steps or not (after.running + after.waiting):
@@ -72,7 +72,7 @@ class EngineHang(Fault[EngineHangParameters]):
     def verify_clear(self, fault: Placed[EngineHangParameters], driver: Driver) -> Seen:
         targets = [target for target, _ in self._armed(fault)]
         for target, uid in self._armed(fault):
-            if driver.status(str(target.node)).carries(fault.id) and _replica(target, driver).uid == uid:
+            if driver.status(str(target.node)).carries(fault.id) and status_of(target, driver).uid == uid:
                 return Seen(yes=False, detail=f"{target.node} still lists the fault")
         answers = driver.ask(targets, tokens=2, timeout=TIMEOUT)
         silent = [
@@ -87,10 +87,3 @@ class EngineHang(Fault[EngineHangParameters]):
     @staticmethod
     def _armed(fault: Placed[EngineHangParameters]) -> list[tuple[Target, str]]:
         return [(Target.parse(text), uid) for text, uid in fault.undo.get("uids", {}).items()]
-
-
-def _replica(target: Target, driver: Driver) -> ReplicaStatus:
-    found = driver.status(str(target.node)).replica(target.name)
-    if found is None:
-        raise NotFound(f"{target.node} has no replica `{target.name}`")
-    return found

@@ -62,7 +62,8 @@ class FaultLife:
         self._refuse_expired(fault)
         kind, placed = self._placed(fault)
         armed = kind.arm(placed, self._driver)
-        undo = {"fault": armed.undo, "zones": list(armed.zones), "uids": list(armed.uids)}
+        aim = {"zones": armed.zones, "replicas": armed.replicas, "uids": armed.uids}
+        undo = {"fault": armed.undo, **{what: list(names) for what, names in aim.items()}}
         with self._database.transaction() as tx:
             fault = tx.faults.get(fault_id)
             if fault.state is not F.PLANNED:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import aiohttp
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from chaos.lab.layout import Layout
 from chaos.lab.node.config import NodeConfig, ReplicaConfig
@@ -44,6 +44,10 @@ class _ReplicaStatus(BaseModel):
     name: str
     uid: str
     state: ReplicaState
+    pod: str
+    restarts: int
+    backoff: bool
+    exit_code: int | None = Field(None, alias="exitCode")
 
 
 class _NodeStatus(BaseModel):
@@ -52,13 +56,23 @@ class _NodeStatus(BaseModel):
 
 @dataclass
 class ReplicaSeen:
-    """A replica as last seen; ``since`` is when this uid was first seen, ``restarts`` counts its changes."""
+    """A replica as last seen: its pod, first seen at ``since``, and the incarnation that runs in it."""
 
     config: ReplicaConfig
     uid: str = ""
     state: ReplicaState = "unknown"
+    pod: str = ""
     since: datetime | None = None
     restarts: int = 0
+    backoff: bool = False
+    exit_code: int | None = None
+
+    def take(self, report: _ReplicaStatus, now: datetime) -> None:
+        """Believe what the node reports."""
+        if self.pod != report.pod:
+            self.pod, self.since = report.pod, now
+        self.uid, self.state = report.uid, report.state
+        self.restarts, self.backoff, self.exit_code = report.restarts, report.backoff, report.exit_code
 
 
 @dataclass
@@ -128,12 +142,8 @@ class Fleet:
         node.uid = uid or node.uid
         for report in status.replicas:
             replica = node.replicas.get(report.name)
-            if replica is None:
-                continue
-            if replica.uid != report.uid:
-                replica.restarts += bool(replica.uid)
-                replica.uid, replica.since = report.uid, self._clock.now()
-            replica.state = report.state
+            if replica is not None:
+                replica.take(report, self._clock.now())
 
     async def _status(self, node: NodeSeen) -> _NodeStatus:
         timeout = aiohttp.ClientTimeout(total=_POLL_TIMEOUT)

@@ -1,7 +1,7 @@
 """The lab's fleet as kube-state-metrics would show it: the series that the indicators join on.
 
-Label sets are those of kube-state-metrics 2.x (with the zone label on its allow-list). A slot is
-a pod, a node process a node, a zone a Deployment. A node that does not answer is Ready=unknown
+Label sets are those of kube-state-metrics 2.x (with the zone label on its allow-list). A slot
+holds a pod, a node process is a node, a zone a Deployment. A node that does not answer is Ready=unknown
 and its pods keep their phase, as in a cluster; their readiness goes at once, which in a cluster
 takes the node controller some 40 s.
 """
@@ -75,15 +75,15 @@ class FleetCollector:
             slot, zone = pod.config.name, node.config.zone
             owner = ["ReplicaSet", self._fleet.owner(zone).name]
             info.add_metric(
-                [NAMESPACE, slot, pod.uid, "127.0.0.1", "127.0.0.1", node.config.node, *owner, ""], 1
+                [NAMESPACE, slot, pod.pod, "127.0.0.1", "127.0.0.1", node.config.node, *owner, ""], 1
             )
             for state in _STATES:
                 now = "true" if node.is_ready(pod) else "false"
-                ready.add_metric([NAMESPACE, slot, pod.uid, state], float(state == now))
+                ready.add_metric([NAMESPACE, slot, pod.pod, state], float(state == now))
             for name in ("Pending", "Succeeded", "Failed", "Unknown", "Running"):
-                phase.add_metric([NAMESPACE, slot, pod.uid, name], float(name == "Running"))
+                phase.add_metric([NAMESPACE, slot, pod.pod, name], float(name == "Running"))
             if pod.since is not None:
-                start.add_metric([NAMESPACE, slot, pod.uid], pod.since.timestamp())
+                start.add_metric([NAMESPACE, slot, pod.pod], pod.since.timestamp())
         yield from (info, ready, phase, start)
 
     def _containers(self) -> Iterator[Metric]:
@@ -97,11 +97,31 @@ class FleetCollector:
             "The number of requested request resource by a container.",
             "namespace pod uid container node resource unit",
         )
+        waiting = _gauge(
+            "kube_pod_container_status_waiting_reason",
+            "Describes the reason the container is currently in waiting state.",
+            "namespace pod uid container reason",
+        )
+        ended = _gauge(
+            "kube_pod_container_status_last_terminated_reason",
+            "Describes the last reason the container was in terminated state.",
+            "namespace pod uid container reason",
+        )
+        code = _gauge(
+            "kube_pod_container_status_last_terminated_exitcode",
+            "Describes the exit code for the last container in terminated state.",
+            "namespace pod uid container",
+        )
         for node, pod in self._seen():
-            names = [NAMESPACE, pod.config.name, pod.uid, CONTAINER]
+            names = [NAMESPACE, pod.config.name, pod.pod, CONTAINER]
             restarts.add_metric(names, pod.restarts)
             requests.add_metric([*names, node.config.node, "nvidia_com_gpu", "integer"], 1)
-        yield from (restarts, requests)
+            if pod.backoff:
+                waiting.add_metric([*names, "CrashLoopBackOff"], 1)
+            if pod.exit_code is not None:
+                ended.add_metric([*names, "Error"], 1)
+                code.add_metric(names, pod.exit_code)
+        yield from (restarts, requests, waiting, ended, code)
 
     def _deployments(self) -> Iterator[Metric]:
         wanted = _gauge(

@@ -1,8 +1,9 @@
 """The faults that a node carries: what is injected into whom, and when it ends by itself.
 
 A book of records under a given clock; it applies nothing. Every fault has an expiry, so
-none outlives its drill even when nobody comes back for it. A hang lives in one
-incarnation: a restarted replica is free of it, also when the same fault is put again.
+none outlives its drill even when nobody comes back for it. A hang and a single crash live
+in one incarnation: a restarted replica is free of them, also when the same fault is put
+again. What makes an engine slow, or crash again and again, lies in the slot and stays.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class FaultKind(StrEnum):
 
     SLOW = "slow"
     HANG = "hang"
+    CRASH = "crash"
 
 
 class FaultSpec(Model):
@@ -37,12 +39,31 @@ class FaultSpec(Model):
     factor: float | None = Field(
         default=None, gt=1.0, le=_MAX_FACTOR, description="slow: times a step's time"
     )
+    keep_alive: bool = Field(default=False, description="crash: the server outlives its engine")
+    every: float | None = Field(
+        default=None, gt=0.0, description="crash: again, seconds after each start; without it once"
+    )
     expires_at: AwareDatetime
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it lives in the incarnations that it was put on, and dies with them."""
+        return self.kind is FaultKind.HANG or (self.kind is FaultKind.CRASH and self.every is None)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what it was given beside its kind, its replicas and its end."""
+        return self.model_dump(
+            by_alias=True, exclude_defaults=True, exclude={"kind", "replicas", "expires_at"}
+        )
+
     @model_validator(mode="after")
-    def _factor_belongs_to_slow(self) -> Self:
+    def _fields_belong_to_their_kind(self) -> Self:
         if (self.kind is FaultKind.SLOW) != (self.factor is not None):
             raise ValueError("a slow fault needs a factor, and only a slow fault has one")
+        if self.kind is not FaultKind.CRASH and (self.keep_alive or self.every is not None):
+            raise ValueError("keepAlive and every are for a crash")
+        if self.keep_alive and self.every is not None:
+            raise ValueError("no keepAlive with every: a server that stays is not started again")
         if self.replicas is not None and not self.replicas:
             raise ValueError("replicas is empty; name at least one, or null for all")
         return self
@@ -59,7 +80,7 @@ class Fault:
     def hits(self, replica: str, uid: str) -> bool:
         """Whether the fault is in force on this incarnation of a replica."""
         bound = self.incarnations.get(replica)
-        return bound is not None and (self.spec.kind is FaultKind.SLOW or bound == uid)
+        return bound is not None and (bound == uid or not self.spec.is_bound)
 
 
 class FaultBook:
@@ -117,19 +138,31 @@ class FaultBook:
             fault.spec.kind is FaultKind.HANG and fault.hits(replica, uid) for fault in self._faults.values()
         )
 
+    def crash(self, replica: str, uid: str) -> Fault | None:
+        """Return the fault by which an incarnation is to end, the one that strikes soonest."""
+        hits = [
+            fault
+            for fault in self._faults.values()
+            if fault.spec.kind is FaultKind.CRASH and fault.hits(replica, uid)
+        ]
+        return min(hits, key=lambda fault: fault.spec.every or 0.0, default=None)
+
+    def holds(self, identifier: str) -> bool:
+        """Whether a fault of this id is there."""
+        return identifier in self._faults
+
     def describe(self, incarnations: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the faults in force for ``/status``: those that hit an incarnation that still lives."""
         described = []
         for fault in self._faults.values():
             hit = [name for name, uid in incarnations.items() if fault.hits(name, uid)]
             if hit:
-                factor = fault.spec.factor
                 described.append(
                     {
                         "id": fault.id,
                         "kind": fault.spec.kind.value,
                         "target": hit,
-                        "parameters": {} if factor is None else {"factor": factor},
+                        "parameters": fault.spec.parameters(),
                         "expiresAt": to_rfc3339(fault.spec.expires_at),
                     }
                 )

@@ -2,7 +2,7 @@
 
 A client that goes away cancels its handler, and the handler frees the slot. Health answers
 200 as long as the server runs: it does not look at the engine, as vLLM's does not notice an
-engine that hangs.
+engine that hangs. That an engine is dead is noticed: 503 from then on.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class ReplicaServer:
         self._clock = clock
         self._created = self._unix_time()
         self._load = 0
+        self.engine_dead = False
 
     def application(self) -> web.Application:
         """Return the application to serve."""
@@ -74,6 +75,8 @@ class ReplicaServer:
         return await self._generate(request, chat=False)
 
     async def _generate(self, request: web.Request, *, chat: bool) -> web.StreamResponse:
+        if self.engine_dead:
+            return web.json_response(openai_api.ENGINE_DEAD.body, status=openai_api.ENGINE_DEAD.status)
         arrived_at = self._driver.now
         longest = self._driver.engine.settings.max_model_len
         try:
@@ -116,7 +119,7 @@ class ReplicaServer:
         return int(self._clock.now().timestamp())
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.Response()
+        return web.Response(status=503 if self.engine_dead else 200)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=self._exposition.text(), headers=TEXT_FORMAT)

@@ -35,6 +35,7 @@ class Node:
         self._loop = asyncio.get_running_loop()
         self._faults = FaultBook()
         self._expiry: asyncio.TimerHandle | None = None
+        self._strikes: dict[str, asyncio.TimerHandle] = {}
         self._replicas: dict[str, Replica] = {}
         for index, replica in enumerate(config.replicas):
             gpu = Gpu(replica.gpu_uuid, index, self._loop.time())
@@ -70,6 +71,8 @@ class Node:
         """Drop everything at once, and remove the socket."""
         if self._expiry is not None:
             self._expiry.cancel()
+        for strike in self._strikes.values():
+            strike.cancel()
         await asyncio.gather(*(replica.stop() for replica in self._replicas.values()))
         await asyncio.gather(*(drop_connections(runner) for runner in self._runners))
         if self._owns_socket:
@@ -89,16 +92,35 @@ class Node:
             body=dcgm.exposition(self._config.node, cards, self._loop.time()), headers=TEXT_FORMAT
         )
 
-    async def _status(self, request: web.Request) -> web.Response:
+    def replica(self, name: str) -> Replica:
+        """Return a replica of this node; raises `NotFound`."""
+        if name not in self._replicas:
+            raise NotFound(f"no replica {name} on {self._config.node}")
+        return self._replicas[name]
+
+    def status(self) -> dict[str, Any]:
+        """Return what ``/status`` says."""
         self._expire()
-        return web.json_response(
-            {
-                "node": self._config.node,
-                "zone": self._config.zone,
-                "replicas": [replica.status() for replica in self._replicas.values()],
-                "faults": self._faults.describe(self._incarnations()),
-            }
-        )
+        return {
+            "node": self._config.node,
+            "zone": self._config.zone,
+            "replicas": [replica.status() for replica in self._replicas.values()],
+            "faults": self._faults.describe(self._incarnations()),
+        }
+
+    def put_fault(self, identifier: str, spec: FaultSpec) -> None:
+        """Put a fault in force; raises `InvalidInput` as `FaultBook.put` does."""
+        self._faults.put(identifier, spec, self._incarnations(), self._clock.now())
+        log.info("%s: fault %s (%s) until %s", self._config.node, identifier, spec.kind, spec.expires_at)
+        self._expire()
+
+    def delete_fault(self, identifier: str) -> None:
+        """Take a fault back; nothing when there is none."""
+        self._faults.delete(identifier)
+        self._expire()
+
+    async def _status(self, request: web.Request) -> web.Response:
+        return web.json_response(self.status())
 
     async def _put_fault(self, request: web.Request) -> web.Response:
         identifier = request.match_info["id"]
@@ -106,20 +128,15 @@ class Node:
             spec = FaultSpec.model_validate_json(await request.read())
         except ValidationError as error:
             raise InvalidInput(f"fault {identifier}: {error}") from error
-        self._faults.put(identifier, spec, self._incarnations(), self._clock.now())
-        log.info("%s: fault %s (%s) until %s", self._config.node, identifier, spec.kind, spec.expires_at)
-        self._expire()
+        self.put_fault(identifier, spec)
         return web.json_response({"id": identifier})
 
     async def _delete_fault(self, request: web.Request) -> web.Response:
-        self._faults.delete(request.match_info["id"])
-        self._expire()
+        self.delete_fault(request.match_info["id"])
         return web.Response(status=204)
 
     async def _restart(self, request: web.Request) -> web.Response:
-        replica = self._replicas.get(request.match_info["name"])
-        if replica is None:
-            raise NotFound(f"no replica {request.match_info['name']} on {self._config.node}")
+        replica = self.replica(request.match_info["name"])
         try:
             body: Any = await request.json() if request.can_read_body else {}
             reason = str(body.get("reason", ""))
@@ -145,10 +162,28 @@ class Node:
             self._expiry = self._loop.call_later(delay, self._expire)
 
     def _apply(self, replica: Replica) -> None:
-        replica.driver.set_faults(
-            slow_factor=self._faults.slow_factor(replica.name, replica.uid),
-            hung=self._faults.hung(replica.name, replica.uid),
-        )
+        """Put a replica's present incarnation into the condition that the faults in force ask for."""
+        if replica.alive:
+            replica.driver.set_faults(
+                slow_factor=self._faults.slow_factor(replica.name, replica.uid),
+                hung=self._faults.hung(replica.name, replica.uid),
+            )
+        if replica.crashed_by is not None and not self._faults.holds(replica.crashed_by):
+            replica.pardon()
+        self._strike(replica)
+
+    def _strike(self, replica: Replica) -> None:
+        """Crash the replica if a fault says so, or come back when it will."""
+        if (former := self._strikes.pop(replica.name, None)) is not None:
+            former.cancel()
+        crash = self._faults.crash(replica.name, replica.uid)
+        if crash is None or not replica.alive:
+            return
+        due = replica.began_at + crash.spec.every if crash.spec.every else self._loop.time()
+        if due <= self._loop.time():
+            replica.crash(crash.id, keep_alive=crash.spec.keep_alive)
+        else:
+            self._strikes[replica.name] = self._loop.call_at(due, self._strike, replica)
 
 
 @web.middleware

@@ -30,6 +30,14 @@ class ApiError(Exception):
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": status}}
 
 
+ENGINE_DEAD = ApiError(
+    500,
+    "InternalServerError",
+    "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+)
+"""What a server says whose engine has died."""
+
+
 class _Part(BaseModel):
     type: Literal["text"]
     text: str

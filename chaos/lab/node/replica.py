@@ -3,6 +3,11 @@
 An incarnation is everything a restart loses: engine, queue, caches, counters, connections
 and uid. Its port is bound from the first moment, so that nobody else can take it, but
 listens only once the model is loaded: until then connections are refused, as vLLM's are.
+
+An engine that dies takes its server with it, as vLLM's does, and the container is started
+again after the kubelet's back-off, in the same pod. Asked to keep alive
+(``VLLM_KEEP_ALIVE_ON_ENGINE_DEATH``) the server stays: /health says 503, requests get 500,
+metrics stand still, and nothing starts it again: the lab's pods have no liveness probe.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from chaos.lab.node.config import NodeConfig, ReplicaConfig
 from chaos.lab.node.driver import Driver
 from chaos.lab.node.gpu import Gpu, Memory
 from chaos.lab.node.http import ReplicaServer
+from chaos.lab.node.kubelet import CrashBackoff
 from chaos.lab.node.metrics import EngineMetrics
 from chaos.lab.node.process_metrics import register_process
 from controlplane.kernel.clock import Clock
@@ -38,6 +44,7 @@ class Incarnation:
 
     def __init__(self, node: NodeConfig, replica: ReplicaConfig, life: int, clock: Clock) -> None:
         self.uid = new_id(replica.name, clock)
+        self.began_at = asyncio.get_running_loop().time()
         self.state = "loading"
         registry = CollectorRegistry()
         register_process(registry, clock.now().timestamp())
@@ -49,9 +56,10 @@ class Incarnation:
             "x-fleetward-node": node.node,
             "x-fleetward-zone": node.zone,
         }
-        server = ReplicaServer(self.driver, registry, node.model, identity, clock)
+        self._server = ReplicaServer(self.driver, registry, node.model, identity, clock)
+        self._ending: asyncio.Task[None] | None = None
         self._runner = web.AppRunner(
-            server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
+            self._server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
         )
         self._socket = bind(replica.port)
 
@@ -61,10 +69,21 @@ class Incarnation:
         await web.SockSite(self._runner, self._socket, backlog=_BACKLOG).start()
         self.state = "ready"
 
-    async def stop(self) -> None:
-        """Drop every connection and all work at once."""
+    def lose_engine(self) -> None:
+        """Lose the engine and all its work, and cut every connection; the server stays."""
         self.state = "stopped"
         self.driver.stop()
+        self._server.engine_dead = True
+        abort_connections(self._runner)
+
+    async def stop(self) -> None:
+        """Drop every connection and all work at once; again is the same once."""
+        self.lose_engine()
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._leave())
+        await asyncio.shield(self._ending)
+
+    async def _leave(self) -> None:
         await drop_connections(self._runner)
         self._socket.close()
 
@@ -89,7 +108,17 @@ class Replica:
         self._lives = 0
         self._lock = asyncio.Lock()
         self._loading: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._next_start: asyncio.TimerHandle | None = None
+        self._exit_code: int | None = None
+        self._new_pod()
+        self.crashed_by: str | None = None
         self._incarnation = self._begin()
+
+    def _new_pod(self) -> None:
+        self._pod = new_id("pod", self._clock)
+        self._backoff = CrashBackoff()
+        self._exit_code = None
 
     @property
     def uid(self) -> str:
@@ -101,22 +130,56 @@ class Replica:
         """The present incarnation's engine."""
         return self._incarnation.driver
 
+    @property
+    def alive(self) -> bool:
+        """Whether the present incarnation loads or serves."""
+        return self._incarnation.state != "stopped"
+
+    @property
+    def began_at(self) -> float:
+        """When the present incarnation began, seconds of the engine's clock."""
+        return self._incarnation.began_at
+
     async def restart(self, reason: str) -> str:
-        """End the present incarnation, begin another, and return its uid without waiting for its load."""
+        """Replace the pod: end the present incarnation, begin another, return its uid while it loads."""
         async with self._lock:
             log.info("%s: restart (%s)", self.name, reason)
             await self.stop()
+            self._new_pod()
+            self.crashed_by = None
             self._incarnation = self._begin()
             self._condition(self)
             return self.uid
 
+    def crash(self, cause: str, *, keep_alive: bool) -> None:
+        """Let the engine die; its container is started again in time unless the server is kept alive."""
+        if not self.alive:
+            return
+        self.crashed_by = cause
+        incarnation, now = self._incarnation, self.driver.now
+        log.info("%s: the engine died (%s)", self.name, cause)
+        incarnation.lose_engine()
+        self._empty_card()
+        if not keep_alive:
+            self._exit_code = 1
+            delay = self._backoff.ended(now - incarnation.began_at)
+            self._keep(asyncio.create_task(self._end_container(incarnation, delay)))
+
+    def pardon(self) -> None:
+        """Take a crash back: a replica that is down because of it gets a new pod, and no back-off."""
+        self.crashed_by = None
+        if self.alive:
+            self._backoff.forgive()
+        else:
+            self._keep(asyncio.create_task(self.restart("what crashed it is over")))
+
     async def stop(self) -> None:
         """Stop serving; the card is left empty."""
-        if self._loading is not None:
-            self._loading.cancel()
+        self._empty_card()
         await self._incarnation.stop()
-        self.gpu.attach(None, self.driver.now)
-        self.gpu.memory = Memory.EMPTY
+        if self._next_start is not None:  # also one that was set while we waited
+            self._next_start.cancel()
+            self._next_start = None
 
     def status(self) -> dict[str, Any]:
         """Return the replica's part of ``/status``."""
@@ -130,7 +193,34 @@ class Replica:
             "waiting": engine.waiting,
             "steps": engine.steps,
             "tokens": engine.tokens,
+            "pod": self._pod,
+            "restarts": self._backoff.restarts,
+            "backoff": self._next_start is not None,
+            "exitCode": self._exit_code,
         }
+
+    def _empty_card(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+        self.gpu.attach(None, self.driver.now)
+        self.gpu.memory = Memory.EMPTY
+
+    async def _end_container(self, incarnation: Incarnation, delay: float) -> None:
+        await incarnation.stop()
+        if incarnation is self._incarnation:
+            loop = asyncio.get_running_loop()
+            self._next_start = loop.call_later(delay, self._start_container, incarnation)
+
+    def _start_container(self, former: Incarnation) -> None:
+        self._next_start = None
+        if former is self._incarnation:
+            self._backoff.restarts += 1
+            self._incarnation = self._begin()
+            self._condition(self)
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _begin(self) -> Incarnation:
         self._lives += 1
@@ -160,10 +250,15 @@ def bind(port: int) -> socket.socket:
     return bound
 
 
-async def drop_connections(runner: web.AppRunner) -> None:
-    """Reset every connection of a runner and stop it."""
+def abort_connections(runner: web.AppRunner) -> None:
+    """Reset every connection of a runner."""
     server = runner.server
     for connection in server.connections if server is not None else ():
         if connection.transport is not None:
             connection.transport.abort()
+
+
+async def drop_connections(runner: web.AppRunner) -> None:
+    """Reset every connection of a runner and stop it."""
+    abort_connections(runner)
     await runner.cleanup()

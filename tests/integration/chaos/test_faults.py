@@ -1,6 +1,7 @@
 """Faults on real node processes: seen in effect, taken back by each party alone, and nothing left."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,11 @@ pytestmark = pytest.mark.slow
 
 ZONE, REPLICA = "chat/local/zone-b", "chat/local/zone-b/node-b1/replica-b1-0"
 KINDS = [("zone.gray", ZONE), ("engine.hang", REPLICA), ("zone.outage", ZONE)]
+TOGETHER = [
+    ("engine.crash-loop", "chat/local/zone-a/node-a1/replica-a1-0"),
+    ("engine.crash", "chat/local/zone-a/node-a2/replica-a2-0"),
+    ("replica.gray", "chat/local/zone-c/node-c1/replica-c1-0"),
+]
 
 Break = Callable[[str, str, float], FaultRecord]
 
@@ -145,3 +151,26 @@ def test_a_hang_is_cured_by_a_restart_and_the_fault_is_then_clear(
     body = {"reason": "test", "by": None}
     httpx.post(f"{platform}/v1/replicas/replica-b1-0/restart", json=body, timeout=10).raise_for_status()
     assert until(lambda: life.revert(fault.id, "cured").state is FaultState.VERIFIED_CLEAR, 30)
+
+
+def test_faults_of_other_kinds_are_seen_in_effect_together_and_end_together(
+    broken: Break, life: FaultLife, ports: DrillPorts, database: Database, lab: Lab
+) -> None:
+    """Each on a target of its own: what Kubernetes' metrics and the engine's own endpoints say of them."""
+    for kind, target in TOGETHER:
+        broken(kind, target, 120)
+    slot = "replica-a1-0"
+
+    def loops() -> bool:
+        text = httpx.get(f"{lab.addresses['platform']}/metrics", timeout=5).text
+        reason = re.search(rf'waiting_reason{{[^}}]*pod="{slot}",reason="CrashLoopBackOff"', text)
+        restarts = re.search(rf'restarts_total{{[^}}]*pod="{slot}"[^}}]*}} (\S+)', text)
+        return reason is not None and restarts is not None and float(restarts[1]) >= 1
+
+    assert until(loops, 20)
+    with database.reading() as tx:
+        standing = tx.faults.list(open=True)
+    assert sorted(fault.kind for fault in standing) == sorted(kind for kind, _ in TOGETHER)
+    for fault in standing:
+        assert until(partial(is_reverted, life, fault), 60), life.revert(fault.id, "over").detail
+    assert_nothing_left(ports, database)

@@ -19,7 +19,10 @@ NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in 
 TARGETS = {
     "zone.outage": "chat/local/zone-b",
     "zone.gray": "chat/local/zone-b",
+    "replica.gray": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.hang": "chat/local/zone-b/node-b1/replica-b1-0",
+    "engine.crash": "chat/local/zone-b/node-b1/replica-b1-0",
+    "engine.crash-loop": "chat/local/zone-b/node-b1/replica-b1-0",
 }
 
 

@@ -8,6 +8,7 @@ from chaos.faults.life import FaultLife
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Conflict, InvalidInput
 from controlplane.model.records import FaultRecord
+from controlplane.model.states import FaultState
 from controlplane.model.target import Target
 from tests.unit.chaos.faults.conftest import TARGETS
 
@@ -64,6 +65,52 @@ def test_a_gray_zone_that_is_listed_but_not_slow_is_not_taken_for_gray(
     monkeypatch.setattr(driver, "_pace", lambda *_: 1.0)
     assert life.verify(planned.id).detail == "time per token is 1.00 times what it was"
     assert not life.verify(planned.id).yes
+
+
+@pytest.mark.parametrize("planned", ["engine.crash"], indirect=True)
+def test_a_replacement_is_not_taken_for_a_crash(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    driver.restart(HUNG)
+    clock.advance(5)
+    life.inject(planned.id)
+    assert "was replaced" in life.verify(planned.id).detail
+    assert driver.is_live(HUNG)
+
+
+@pytest.mark.parametrize("planned", ["engine.crash"], indirect=True)
+def test_a_server_that_outlives_its_engine_is_seen_by_its_health(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    life.plan(planned.model_copy(update={"parameters": {"keepAlive": True}}))
+    life.arm(planned.id)
+    life.inject(planned.id)
+    clock.advance(30)
+    assert not driver.is_live(HUNG)
+    assert life.verify(planned.id).detail == "the engine is dead and the server is left without its engine"
+
+
+@pytest.mark.parametrize("planned", ["engine.crash-loop"], indirect=True)
+def test_a_crash_loop_survives_a_restart_and_ends_with_its_fault(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    clock.advance(10)
+    life.plan(planned)
+    life.arm(planned.id)
+    life.inject(planned.id)
+    assert life.verify(planned.id).yes
+    driver.restart(HUNG)
+    clock.advance(6)
+    driver.status("node-b1")
+    clock.advance(6)
+    replica = driver.status("node-b1").replica(HUNG.name)
+    assert replica is not None
+    assert (replica.restarts, replica.backoff) == (2, True)
+    life.revert(planned.id, "over")
+    clock.advance(5)
+    assert life.revert(planned.id, "over").state is FaultState.VERIFIED_CLEAR
 
 
 @pytest.mark.parametrize("planned", ["zone.outage"], indirect=True)

@@ -1,4 +1,4 @@
-"""kube-state-metrics' series from a fleet of which one node was lost and one replica restarted."""
+"""kube-state-metrics' series from a fleet with a lost node and a replica that crashes again and again."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -18,14 +18,15 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def scrape(layout: Layout) -> bytes:
-    """Zone a's first node answers, all others never did; its second replica is another incarnation now."""
+    """Zone a's first node answers, all others never did; its second replica has crashed three times."""
     fleet = Fleet(layout, ProcessTable(layout.state_dir), VirtualClock())
     node = fleet.nodes["node-a1"]
     node.misses = 0
     for replica in node.replicas.values():
-        replica.uid, replica.state, replica.since = f"{replica.config.name}-uid", "ready", SINCE
-    node.replicas["replica-a1-1"].restarts = 2
-    node.replicas["replica-a1-1"].state = "loading"
+        replica.uid, replica.state, replica.since = f"{replica.config.name}-1", "ready", SINCE
+        replica.pod = f"{replica.config.name}-pod"
+    crashed = node.replicas["replica-a1-1"]
+    crashed.restarts, crashed.state, crashed.backoff, crashed.exit_code = 2, "stopped", True, 1
     text = kube.exposition(kube.FleetCollector(layout, fleet))
     await fleet.close()
     return text
@@ -71,7 +72,7 @@ def test_pods_are_ready_by_their_state_and_running_all_the_same(series: Series) 
 
 
 def test_pods_join_nodes_and_nodes_join_zones(series: Series) -> None:
-    assert value(series, "kube_pod_info", pod="replica-a1-0", node="node-a1", uid="replica-a1-0-uid") == 1
+    assert value(series, "kube_pod_info", pod="replica-a1-0", node="node-a1", uid="replica-a1-0-pod") == 1
     assert value(series, "kube_node_labels", node="node-c2", label_topology_kubernetes_io_zone="zone-c") == 1
 
 
@@ -86,6 +87,15 @@ def test_gpus_starts_and_restarts_are_told(series: Series) -> None:
     assert value(series, "kube_pod_container_resource_requests", pod="replica-a1-0", node="node-a1") == 1
     assert value(series, "kube_pod_container_status_restarts_total", pod="replica-a1-1") == 2
     assert value(series, "kube_pod_start_time", pod="replica-a1-0") == SINCE.timestamp()
+
+
+def test_a_crash_loop_is_told_in_the_words_of_kubernetes(series: Series) -> None:
+    loop = {"pod": "replica-a1-1", "uid": "replica-a1-1-pod", "container": "engine"}
+    waiting = "kube_pod_container_status_waiting_reason"
+    assert value(series, waiting, reason="CrashLoopBackOff", **loop) == 1
+    assert value(series, "kube_pod_container_status_last_terminated_reason", reason="Error", **loop) == 1
+    assert value(series, "kube_pod_container_status_last_terminated_exitcode", **loop) == 1
+    assert {dict(pairs)["pod"] for name, pairs in series if name == waiting} == {"replica-a1-1"}
 
 
 def test_a_slot_that_was_never_filled_has_no_pod(series: Series) -> None:

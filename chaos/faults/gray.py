@@ -1,4 +1,4 @@
-"""``zone.gray``: a zone that answers everything, only too slowly: the failure that health checks miss.
+"""``zone.gray``, ``replica.gray``: who answers everything, only too slowly: what health checks miss.
 
 Seen from outside by a short question to each replica before, during and after, past the gateway:
 the time per token, over that of replicas elsewhere at the same moment, is compared with what it was
@@ -17,45 +17,50 @@ from chaos.drivers.port import Answer, Capability, Driver, NodeFault
 from chaos.faults.base import Armed, Fault, Placed, Seen, nodes_of, replicas_of
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.base import Level, Model
+from controlplane.model.target import Target
 
 TOKENS = 16
 """Length of the question's answer: a third of a second when all is well."""
 TIMEOUT = 4.0
 """Seconds for one answer; a replica that needs longer is slow beyond doubt."""
+_PEERS = 4  # at least: the median of one or two is a matter of chance
 
 
-class ZoneGrayParameters(Model):
+class GrayParameters(Model):
     """How slow."""
 
     factor: float = Field(3.0, ge=1.5, le=20, description="by how much each step of an engine takes longer")
 
 
-class ZoneGray(Fault[ZoneGrayParameters]):
-    """Makes every step of every engine in a zone take ``factor`` times as long.
+class _Gray(Fault[GrayParameters]):
+    """What a slow zone and a slow replica have in common."""
 
-    Nothing fails, health checks stay green. Seen: each node lists the fault and the measured time
-    per token has grown by at least half of what was asked for. Gone: no node lists it and the time
-    per token is within a quarter of that.
-    """
-
-    name: ClassVar[str] = "zone.gray"
-    level: ClassVar[Level] = "zone"
-    parameters: ClassVar[type[Model]] = ZoneGrayParameters
+    parameters: ClassVar[type[Model]] = GrayParameters
     needs: ClassVar[frozenset[Capability]] = frozenset({"slow"})
 
-    def arm(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Armed:
+    def arm(self, fault: Placed[GrayParameters], driver: Driver) -> Armed:
         before = _relative_pace(fault, driver)
         if before is None:
             raise Unavailable("no replica of the target answers: being slow could not be seen")
-        zones = tuple(sorted({target.zone for target in fault.targets if target.zone}))
-        return Armed({"nodes": nodes_of(fault.targets, driver), "pace": before}, zones=zones)
+        replicas = [str(target) for target in replicas_of(fault.targets, driver)]
+        zones = tuple(sorted({target.name for target in fault.targets if target.level == "zone"}))
+        names = tuple(sorted(target.name for target in fault.targets if target.level == "replica"))
+        found = {"nodes": nodes_of(fault.targets, driver), "replicas": replicas, "pace": before}
+        return Armed(found, zones=zones, replicas=names)
 
-    def inject(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> None:
-        body = NodeFault(kind="slow", factor=fault.parameters.factor, expires_at=fault.expires_at)
+    def inject(self, fault: Placed[GrayParameters], driver: Driver) -> None:
+        slow = [Target.parse(text) for text in fault.undo["replicas"]]
         for node in fault.undo["nodes"]:
+            names = tuple(target.name for target in slow if target.node == node)
+            body = NodeFault(
+                kind="slow",
+                replicas=names,
+                factor=fault.parameters.factor,
+                expires_at=fault.expires_at,
+            )
             driver.put_fault(node, fault.id, body)
 
-    def verify(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Seen:
+    def verify(self, fault: Placed[GrayParameters], driver: Driver) -> Seen:
         for node in fault.undo["nodes"]:
             if not driver.status(node).carries(fault.id):
                 return Seen(yes=False, detail=f"{node} does not list the fault")
@@ -65,11 +70,11 @@ class ZoneGray(Fault[ZoneGrayParameters]):
             return Seen(yes=True, detail=f"listed, and no answer came within {TIMEOUT:g} s")
         return Seen(yes=growth >= wanted, detail=f"time per token is {growth:.2f} times what it was")
 
-    def undo(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> None:
+    def undo(self, fault: Placed[GrayParameters], driver: Driver) -> None:
         for node in fault.undo.get("nodes", ()):
             driver.delete_fault(node, fault.id)
 
-    def verify_clear(self, fault: Placed[ZoneGrayParameters], driver: Driver) -> Seen:
+    def verify_clear(self, fault: Placed[GrayParameters], driver: Driver) -> Seen:
         for node in fault.undo.get("nodes", ()):
             if driver.status(node).carries(fault.id):
                 return Seen(yes=False, detail=f"{node} still lists the fault")
@@ -80,19 +85,42 @@ class ZoneGray(Fault[ZoneGrayParameters]):
         return Seen(yes=growth <= allowed, detail=f"time per token is {growth:.2f} times what it was")
 
     @staticmethod
-    def _growth(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
+    def _growth(fault: Placed[GrayParameters], driver: Driver) -> float | None:
         now = _relative_pace(fault, driver)
         return None if now is None else now / float(fault.undo["pace"])
 
 
-def _relative_pace(fault: Placed[ZoneGrayParameters], driver: Driver) -> float | None:
+class ZoneGray(_Gray):
+    """Makes every step of every engine in a zone take ``factor`` times as long.
+
+    Nothing fails, health checks stay green. Seen: each node lists the fault and the measured time
+    per token has grown by at least half of what was asked for. Gone: no node lists it and the time
+    per token is within a quarter of that.
+    """
+
+    name: ClassVar[str] = "zone.gray"
+    level: ClassVar[Level] = "zone"
+
+
+class ReplicaGray(_Gray):
+    """Makes every step of one engine take ``factor`` times as long, whichever incarnation runs there.
+
+    A card that throttles, a neighbour on the host: a restart does not help. Seen and gone as for a
+    slow zone, against replicas elsewhere.
+    """
+
+    name: ClassVar[str] = "replica.gray"
+    level: ClassVar[Level] = "replica"
+
+
+def _relative_pace(fault: Placed[GrayParameters], driver: Driver) -> float | None:
     """Return the target's time per token over its peers' at the same moment; None when it is silent.
 
     Medians over replicas. A machine that is busy for reasons of its own slows all of them down.
     """
     mine = replicas_of(fault.targets, driver)
     fleet = [one for one in driver.targets() if one.level == "replica" and one not in mine]
-    peers = fleet[: len(mine)]
+    peers = fleet[: max(_PEERS, len(mine))]
     answers = driver.ask([*mine, *peers], tokens=TOKENS, timeout=TIMEOUT)
     own, others = _median(answers[: len(mine)]), _median(answers[len(mine) :])
     if peers and others is None:
