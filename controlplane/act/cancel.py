@@ -12,7 +12,7 @@ from collections.abc import Callable
 from controlplane.act.halts import standing_in_way
 from controlplane.kernel.errors import Conflict
 from controlplane.model.records import Run, StopRequest
-from controlplane.model.states import is_final
+from controlplane.model.states import RunState, is_final
 from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
 
@@ -28,9 +28,12 @@ def cancel_run(
 ) -> Run:
     """Ask a run to stop, and to take back what it did if ``undo``; returns it as it is now.
 
-    Raises `NotFound`, and `Conflict` when it has ended already. A drill always undoes.
+    Asking again changes nothing, also when it is cancelled by now. Raises `NotFound`, and
+    `Conflict` when it has ended otherwise. A drill always undoes.
     """
     run = tx.runs.get(run_id)
+    if run.state is RunState.CANCELLED:
+        return run
     if is_final(run.state):
         msg = f"{run_id} has ended: {run.state}"
         raise Conflict(msg)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from controlplane.act.cancel import request_stop
@@ -21,7 +22,7 @@ from controlplane.kernel.registry import did_you_mean
 from controlplane.kernel.templating import render
 from controlplane.model.base import Quantity
 from controlplane.model.playbook import Input, Playbook
-from controlplane.model.records import Incident, Run, RunKind
+from controlplane.model.records import Incident, Run, RunKind, StepRecord
 from controlplane.model.service import Service
 from controlplane.model.states import RunState
 from controlplane.store.runs import RunQuery
@@ -51,6 +52,12 @@ class StartRequest:
     """``incident`` and ``limits`` as expressions see them, JSON values."""
     group: str | None = None
     on_conflict: Literal["queue", "skip", "replace"] = "queue"
+    retry_of: str | None = None
+    undo_of: str | None = None
+    carried: Mapping[str, StepRecord] = field(default_factory=dict)
+    """Steps that an earlier run has done, by id: they are not done again."""
+    effect_at: datetime | None = None
+    """When they last changed something outside."""
 
     @classmethod
     def of_playbook(
@@ -117,11 +124,14 @@ def start_run(tx: Transaction, request: StartRequest, wake: Wake | None = None) 
         scope={"incident": incident_scope(request.target), **request.scope},
         pins=dict(request.pins),
         group=request.group,
+        retry_of=request.retry_of,
+        undo_of=request.undo_of,
         due_at=tx.now,
+        effect_at=request.effect_at,
         created_at=tx.now,
     )
     tx.runs.add(run, request.plan.to_json())
-    tx.steps.add(run.id, [(step.id, step.uses) for step in request.plan.steps])
+    tx.steps.add(run.id, [(step.id, step.uses) for step in request.plan.steps], request.carried)
     message = request.reason or f"{request.trigger} started {request.name}"
     tx.journal.write(run.id, "run.queued", message, by=request.started_by, target=request.target)
     if wake is not None:

@@ -14,11 +14,15 @@ from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
 from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare
 from controlplane.act.verify import verify
+from controlplane.model.playbook import Step
 from controlplane.model.records import StepRecord
 from controlplane.model.states import RunState, StepState, is_final
 
 GROUP_SECONDS = 5.0
 """How often a queued run looks at its group, beside being woken when its turn has come."""
+
+PAUSED_SECONDS = 600.0
+"""How often a paused run looks whether it still is, beside being woken when it may go on."""
 
 
 def next_due(turn: Turn) -> Work | Wait | None:
@@ -50,6 +54,8 @@ def _stopped(turn: Turn) -> Next | None:
 
 
 def _queued(turn: Turn) -> Next:
+    if turn.run.paused is not None:
+        return _wait(turn, PAUSED_SECONDS, turn.run.paused)
     halt = halted(turn)
     if halt is not None:
         return _wait(turn, BLOCKED_SECONDS, f"halted by {halt.by}: {halt.reason}")
@@ -76,6 +82,12 @@ def _running(turn: Turn) -> Next:
         if due > turn.now:
             return Wait(due, turn.run.waiting)
         return resume(turn, planned, current) or CONTINUE
+    return _pending(turn, planned, current)
+
+
+def _pending(turn: Turn, planned: Step, current: StepRecord) -> Next:
+    if turn.run.paused is not None:
+        return _wait(turn, PAUSED_SECONDS, turn.run.paused)
     if current.due_at is not None and current.due_at > turn.now:
         return Wait(current.due_at, turn.run.waiting)
     halt = halted(turn)

@@ -27,6 +27,7 @@ from controlplane.api.routes import (
     incidents,
     overview,
     playbooks,
+    run_operations,
     runs,
     session,
 )
@@ -40,6 +41,7 @@ ROUTERS = (
     overview.router,
     incidents.router,
     runs.router,
+    run_operations.router,
     drills.router,
     decisions.router,
     halts.router,

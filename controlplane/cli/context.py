@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.kernel.errors import InvalidInput
 from controlplane.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,8 +41,18 @@ def database(state_dir: Path | None) -> Iterator[Database]:
         opened.close()
 
 
-def who() -> str:
-    """Name the person at this terminal, for the record."""
+As = Annotated[
+    str | None, typer.Option("--as", help="Who does it, for the record; without it, this terminal's user.")
+]
+
+
+def who(as_: str | None = None) -> str:
+    """Name the person at this terminal, for the record: as told, or as the system knows them."""
+    if as_ is not None:
+        if not as_.strip():
+            message = "--as needs a name"
+            raise InvalidInput(message)
+        return f"cli:{as_.strip()}"
     try:
         return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):

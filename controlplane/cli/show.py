@@ -1,9 +1,9 @@
-"""``fleetward runs``, ``incidents`` and ``why``: what happened, what is happening, and for what reason."""
+"""``fleetward incidents`` and ``why``: what happens, and for what reason something was done or not."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,66 +17,8 @@ Limit = Annotated[int, typer.Option(help="At most so many, newest first.", min=1
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    runs_app = typer.Typer(help="Runs of playbooks and drills.", invoke_without_command=True)
-    runs_app.callback()(runs)
-    runs_app.command("show")(show_run)
-    app.add_typer(runs_app, name="runs")
     app.command("incidents")(incidents)
     app.command("why")(why)
-
-
-def runs(
-    context: typer.Context,
-    state_dir: StateDir = None,
-    active: Annotated[bool, typer.Option("--active", help="Only those that have not ended.")] = False,
-    limit: Limit = 20,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """List runs, newest first. `fleetward runs show RUN` tells one run's whole story."""
-    if context.invoked_subcommand is not None:
-        return
-    from controlplane.store.runs import RunQuery
-
-    with database(state_dir) as db, db.reading() as tx:
-        found = tx.runs.list(RunQuery(active=True if active else None), limit=limit)
-    if output is Format.JSON:
-        emit_json(found)
-        return
-    columns = ("run", "kind", "name", "target", "state", "started", "reason")
-    rows = [
-        (r.id, r.kind, r.name, r.target, r.state, _time(r.started_at or r.created_at), r.reason)
-        for r in found
-    ]
-    emit_table("Runs", columns, rows, "No run yet.")
-
-
-def show_run(
-    run: Annotated[str, typer.Argument(help="The run's id.")],
-    state_dir: StateDir = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """Tell one run's story: steps, attempts, journal, and what was taken back."""
-    with database(state_dir) as db, db.reading() as tx:
-        found = tx.runs.get(run)
-        story: dict[str, Any] = {
-            "run": found,
-            "steps": tx.steps.list(run),
-            "attempts": tx.steps.attempts(run),
-            "journal": tx.journal.list(run),
-            "undo": tx.undo.list(run),
-        }
-    if output is Format.JSON:
-        emit_json(story)
-        return
-    out.print(f"{found.id}  {found.kind} {found.name}  {found.state}  {found.target or ''}  {found.reason}")
-    steps = [(s.position, s.id, s.uses, s.state, s.attempt, s.error) for s in story["steps"]]
-    emit_table("Steps", ("#", "step", "uses", "state", "attempts", "error"), steps, "No step.")
-    journal = [(_time(j.at), j.step or "", j.event, j.message) for j in story["journal"]]
-    emit_table("Journal", ("at", "step", "event", "message"), journal, "Nothing was written down.")
-    undo = [(u.step, u.target, u.field, u.before, u.applied, u.status, u.detail) for u in story["undo"]]
-    emit_table(
-        "Undo", ("step", "target", "field", "before", "applied", "status", "detail"), undo, "Nothing to undo."
-    )
 
 
 def incidents(

@@ -44,7 +44,8 @@ class Run(Record):
     sha256 of the revision that this run executes. ``signal`` is the trigger's signal (text)
     and ``scope`` the names its expressions were given at the start. ``waiting`` says what it
     waits for now, ``stop`` that somebody wants it to end, ``effect_at`` when it last changed
-    something outside.
+    something outside. ``paused`` says who keeps it from starting its next step, and why.
+    ``retry_of`` and ``undo_of`` name the run that this one does again, or takes back.
     """
 
     id: str
@@ -61,6 +62,9 @@ class Run(Record):
     waiting: str = ""
     stop: StopRequest | None = None
     stop_reason: str = ""
+    paused: str | None = None
+    retry_of: str | None = None
+    undo_of: str | None = None
     inputs: dict[str, Any] = Field(default_factory=dict)
     scope: dict[str, Any] = Field(default_factory=dict)
     pins: dict[str, str] = Field(default_factory=dict)

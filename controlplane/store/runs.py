@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Update, bindparam, delete, func, or_, select, update
 
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
@@ -74,12 +74,15 @@ class RunQuery:
     signal: str | None = None
     incident: str | None = None
     group: str | None = None
+    retry_of: str | None = None
+    undo_of: str | None = None
     created_after: datetime | None = None
     ended_after: datetime | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         names = ("kind", "state", "name", "service", "target", "signal", "incident", "group")
-        found = equal(runs, **{name: getattr(self, name) for name in names})
+        links = ("retry_of", "undo_of")
+        found = equal(runs, **{name: getattr(self, name) for name in (*names, *links)})
         if self.active is not None:
             active = runs.c.state.in_(ACTIVE_STATES)
             found.append(active if self.active else ~active)
@@ -181,7 +184,24 @@ class RunRepository(Repository):
             runs.c.stop.is_(None) if stop == "supersede" else or_(runs.c.stop.is_(None), runs.c.stop != stop)
         )
         values = {"stop": stop, "stop_reason": reason, "stop_undo": undo}
-        changed = self.unit.write(mine.where(weaker).values(**values, due_at=self.now, sent_at=None)) > 0
+        return self._told(run_id, mine.where(weaker).values(**values, due_at=self.now, sent_at=None))
+
+    def pause(self, run_id: str, why: str) -> bool:
+        """Keep an active run from starting its next step; False if it has ended or is paused already."""
+        mine = update(runs).where(
+            runs.c.id == run_id, runs.c.state.in_(ACTIVE_STATES), runs.c.paused.is_(None)
+        )
+        return self._told(run_id, mine.values(paused=why, due_at=self.now, sent_at=None))
+
+    def unpause(self, run_id: str) -> bool:
+        """Let a paused run go on, at once; False if nobody had paused it."""
+        mine = update(runs).where(
+            runs.c.id == run_id, runs.c.state.in_(ACTIVE_STATES), runs.c.paused.is_not(None)
+        )
+        return self._told(run_id, mine.values(paused=None, due_at=self.now, sent_at=None))
+
+    def _told(self, run_id: str, change: Update) -> bool:
+        changed = self.unit.write(change) > 0
         if changed:
             self.unit.emit("run", run_id)
         return changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -41,13 +41,25 @@ _GET = select(attempts).where(*_ATTEMPT)
 class StepRepository(Repository):
     """``tx.steps``."""
 
-    def add(self, run: str, plan: Sequence[tuple[str, str]]) -> None:
-        """Write the steps of a new run, (id, action) each, in their order."""
+    def add(
+        self, run: str, plan: Sequence[tuple[str, str]], carried: Mapping[str, StepRecord] | None = None
+    ) -> None:
+        """Write the steps of a new run, (id, action) each, in their order.
+
+        ``carried``: those that an earlier run has done; they are written as they ended there.
+        """
+        done = carried or {}
         rows = [
             {"run": run, "id": id_, "uses": uses, "position": position, "state": StepState.PENDING.value}
             for position, (id_, uses) in enumerate(plan)
         ]
-        self.unit.write(insert(steps).values(rows))
+        fresh = [row for row in rows if row["id"] not in done]
+        if fresh:
+            self.unit.write(insert(steps).values(fresh))
+        for row in rows:
+            if row["id"] in done:
+                ended = done[str(row["id"])].model_dump(by_alias=False)
+                self.unit.add(steps, **ended | row | {"state": ended["state"].value})
 
     def list(self, run: str) -> list[StepRecord]:
         """List a run's steps in their order."""

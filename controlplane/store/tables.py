@@ -106,6 +106,9 @@ runs = Table(
     _text("stop", None),
     _text("stop_reason"),
     Column("stop_undo", Boolean, nullable=False, default=True),
+    _text("paused", None),
+    _text("retry_of", None),
+    _text("undo_of", None),
     _text("ending", None),  # the final state that undo and escalation lead to
     _time("effect_at"),
     _time("created_at", required=True),
@@ -119,6 +122,14 @@ runs = Table(
     Index(None, "group", "state"),
     Index(None, "incident"),
     Index(None, "name", "created_at"),
+    Index("uq_runs_retry_of", "retry_of", unique=True),
+)
+Index(
+    "uq_runs_active_undo_of",
+    runs.c.undo_of,
+    unique=True,
+    sqlite_where=runs.c.ended_at.is_(None),
+    postgresql_where=runs.c.ended_at.is_(None),
 )
 
 steps = Table(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from controlplane.model.base import Model
 from controlplane.model.records import (
@@ -39,6 +40,9 @@ class RunSummary(Record):
     state: RunState
     reason: str
     waiting: str
+    paused: str | None
+    retry_of: str | None
+    undo_of: str | None
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -49,6 +53,18 @@ class RunList(Model):
 
     items: tuple[RunSummary, ...]
     total: int
+
+
+class OperationRequest(Model):
+    """Why somebody does this to a run; who it is, is known."""
+
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)] = ""
+
+
+class CancelRequest(OperationRequest):
+    """How a run is to end before its time."""
+
+    undo: bool = Field(default=True, description="take back what it did; a drill always does")
 
 
 class RunDetail(Model):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
@@ -60,7 +62,7 @@ def test_every_writing_route_asks_who_writes(client: TestClient) -> None:
     ]
     assert writing
     for path, method in writing:
-        answer = client.request(method, path.replace("{halt_id}", "x"), json={"reason": "why not"})
+        answer = client.request(method, re.sub(r"\{\w+\}", "x", path), json={"reason": "why not"})
         assert (path, answer.status_code) == (path, 401)
 
 

@@ -1,0 +1,95 @@
+"""What people do with a run over the API: who it was is written down, nonsense is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from controlplane.act.plan import RunPlan
+from controlplane.act.start import StartRequest, start_run
+from controlplane.model.records import Run
+from controlplane.model.states import RunState
+from controlplane.store.database import Database
+from controlplane.store.transitions import move
+from tests.support.steps import SERVICE
+
+PLAN = RunPlan.model_validate({"steps": [{"id": "first", "uses": "query.wait"}]})
+Start = Callable[..., Run]
+
+
+@pytest.fixture
+def start(database: Database) -> Start:
+    """Start a run, and move it to its end if one is given."""
+
+    def start(*states: RunState, **more: Any) -> Run:
+        with database.transaction() as tx:
+            pins = {"Service": tx.documents.put(SERVICE)}
+            values: dict[str, Any] = {"kind": "playbook", "name": "zone-failover", **more}
+            run = start_run(tx, StartRequest(service="chat", plan=PLAN, pins=pins, **values))
+            for state in states:
+                run = move(tx, run, state)
+            return run
+
+    return start
+
+
+def journal(database: Database, run: Run) -> list[str]:
+    with database.reading() as tx:
+        return [line.message for line in tx.journal.list(run.id)]
+
+
+def test_a_run_is_cancelled_paused_and_continued_in_the_callers_name(
+    client: TestClient, bearer: dict[str, str], start: Start, database: Database
+) -> None:
+    run = start()
+    paused = client.post(f"/api/v1/runs/{run.id}/pause", json={"reason": "a look"}, headers=bearer).json()
+    assert paused["paused"] == "paused by admin: a look"
+    going = client.post(f"/api/v1/runs/{run.id}/continue", json={}, headers=bearer).json()
+    assert going["paused"] is None
+    body = {"reason": "wrong zone", "undo": False}
+    stopped = client.post(f"/api/v1/runs/{run.id}/cancel", json=body, headers=bearer).json()
+    assert (stopped["stop"], stopped["stopReason"]) == ("cancel", "cancelled by admin: wrong zone")
+    assert journal(database, run)[1:] == [
+        "paused by admin: a look",
+        "admin lets it go on",
+        "cancelled by admin: wrong zone",
+    ]
+
+
+def test_a_failed_run_is_retried_as_a_new_one(
+    client: TestClient, bearer: dict[str, str], start: Start
+) -> None:
+    run = start(RunState.RUNNING, RunState.FAILED)
+    made = client.post(f"/api/v1/runs/{run.id}/retry", json={}, headers=bearer)
+    assert made.status_code == 200
+    assert (made.json()["retryOf"], made.json()["startedBy"]) == (run.id, "admin")
+    again = client.post(f"/api/v1/runs/{run.id}/retry", json={}, headers=bearer)
+    assert again.json()["id"] == made.json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "states"),
+    [
+        ("cancel", (RunState.RUNNING, RunState.FAILED)),
+        ("pause", (RunState.RUNNING, RunState.FAILED)),
+        ("continue", (RunState.RUNNING, RunState.FAILED)),
+        ("retry", (RunState.RUNNING,)),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_state(
+    client: TestClient, bearer: dict[str, str], start: Start, operation: str, states: tuple[RunState, ...]
+) -> None:
+    run = start(*states)
+    answer = client.post(f"/api/v1/runs/{run.id}/{operation}", json={}, headers=bearer)
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert states[-1].value in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("operation", ["cancel", "pause", "continue", "retry"])
+def test_a_run_that_is_not_there_is_not_found(
+    client: TestClient, bearer: dict[str, str], operation: str
+) -> None:
+    assert client.post(f"/api/v1/runs/run-none/{operation}", json={}, headers=bearer).status_code == 404
