@@ -17,6 +17,7 @@ from controlplane.model.action import Action, ActionContext
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Outcome
 from controlplane.model.report import DrillVerdict
+from controlplane.model.windows import open_windows
 from controlplane.store.runs import RunQuery
 
 EVERY = 1.0
@@ -71,7 +72,11 @@ def _forbidden(case: Case) -> list[str]:
     present = case.policy.spec.environment if case.policy is not None else None
     if present != wanted:
         return [f"the drill is for environment `{wanted}`, this control plane is `{present or 'unnamed'}`"]
-    return []
+    freeze = case.policy.spec.freeze if case.policy is not None else ()
+    return [
+        f"frozen by {window.name} until {end.isoformat()}"
+        for window, end in open_windows(freeze, case.service.name, case.database.now())
+    ]
 
 
 def _in_the_way(case: Case) -> list[str]:

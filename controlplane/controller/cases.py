@@ -22,7 +22,7 @@ from controlplane.kernel.ids import new_id
 from controlplane.kernel.templating import evaluate
 from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
 from controlplane.model.playbook import Playbook
-from controlplane.model.records import Decision, GuardVerdict, Incident, OutOfService, Run, Verdict
+from controlplane.model.records import Decision, GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
@@ -39,6 +39,15 @@ HISTORY = timedelta(days=7)
 """How far back runs are looked at: the longest throttle that holds."""
 
 Outcome = Literal["run", "queued", "refused", "observed", "notMatched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What guards look at beside the view: halts, the service's runs, and what is out of service."""
+
+    halts: list[Halt]
+    runs: list[Run]
+    ledger: list[OutOfService]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +68,8 @@ class Desk:
         found = tx.incidents.list(open=True, service=self.service.name)
         over = tx.incidents.list(open=False, service=self.service.name, limit=100)
         found += [each for each in over if each.resolved_at and each.resolved_at > self.now - RESOLVED]
-        runs = tx.runs.list(RunQuery(service=self.service.name, ended_after=self.now - HISTORY), limit=1000)
-        halts, ledger = tx.halts.in_force(self.now), tx.ledger.list()
+        records = self.records(tx)
+        halts, runs, ledger = records.halts, records.runs, records.ledger
         started: list[Run] = []
         playbooks = list(self.documents.playbooks.values())
         for each in triggers.candidates(playbooks, found, self.facts):
@@ -84,14 +93,19 @@ class Desk:
                 ledger=ledger,
                 touches=self._touches(each),
             )
-            run = self._settle(tx, case)
+            _, run = self.settle(tx, case)
             if run is not None:
                 started.append(run)
                 runs.insert(0, run)
                 ledger += [_foreseen(touch, run, self.now) for touch in case.touches if not touch.returns]
         return started
 
-    def _settle(self, tx: Transaction, case: guards.Case) -> Run | None:
+    def records(self, tx: Transaction) -> Records:
+        """Read what guards look at."""
+        runs = tx.runs.list(RunQuery(service=self.service.name, ended_after=self.now - HISTORY), limit=1000)
+        return Records(tx.halts.in_force(self.now), runs, tx.ledger.list())
+
+    def settle(self, tx: Transaction, case: guards.Case) -> tuple[Outcome, Run | None]:
         """Judge a case, record the decision, and start the run if nothing stands against it."""
         verdicts: tuple[GuardVerdict, ...] = ()
         try:
@@ -100,20 +114,20 @@ class Desk:
             limits = _limits(verdicts)
             if not self._matches(case.playbook, request, limits):
                 reason = f"`{case.playbook.spec.when}` is false"
-                self._record(tx, case, "notMatched", verdicts, reason=reason)
-                return None
+                self.record(tx, case, "notMatched", verdicts, reason=reason)
+                return "notMatched", None
             outcome = _outcome(verdicts)
             if outcome != "run":
-                self._record(tx, case, outcome, verdicts)
-                return None
+                self.record(tx, case, outcome, verdicts)
+                return outcome, None
             scope = {**request.scope, "limits": limits}
             run = start_run(tx, replace(request, scope=scope), self.wake)
         except FleetwardError as error:
-            self._record(tx, case, "refused", (*verdicts, _broken(str(error))))
-            return None
-        self._record(tx, case, "run", verdicts, run=run.id)
+            self.record(tx, case, "refused", (*verdicts, _broken(str(error))))
+            return "refused", None
+        self.record(tx, case, "run", verdicts, run=run.id)
         log.info("run started", run=run.id, playbook=run.name, target=run.target, incident=run.incident)
-        return run
+        return "run", run
 
     def _may_stand_alone(self, incident: Incident) -> bool:
         """Let a node's or replica's incident wait for its siblings before anything is done for it alone."""
@@ -121,15 +135,17 @@ class Desk:
         return not narrow or incidents.is_old_enough(incident, self.now, self.tick)
 
     def _request(self, case: guards.Case) -> StartRequest:
-        signal = Signal.parse(case.incident.signal)
-        slo = signal.name if signal.kind == "slo" else None
+        incident = case.incident
+        signal = Signal.parse(incident.signal) if incident is not None else None
+        slo = signal.name if signal is not None and signal.kind == "slo" else None
         return StartRequest.of_playbook(
             case.playbook,
             self.service,
             self.documents.pins(case.playbook.name, self.service.name, slo),
-            incident=case.incident,
+            target=str(case.target),
+            incident=incident,
             trigger=case.trigger,
-            reason=f"{case.incident.title}: {case.incident.detail}"[:500],
+            reason=case.trigger if incident is None else f"{incident.title}: {incident.detail}"[:500],
         )
 
     def _matches(self, playbook: Playbook, request: StartRequest, limits: dict[str, Any]) -> bool:
@@ -161,7 +177,7 @@ class Desk:
         returns = candidate.incident.state is not IncidentState.FIRING
         return [Touch(target, dimension, returns=returns)] if takes else []
 
-    def _record(
+    def record(
         self,
         tx: Transaction,
         case: guards.Case,
@@ -172,12 +188,10 @@ class Desk:
         reason: str = "",
     ) -> None:
         incident = case.incident
-        values: dict[str, Any] = {
-            "value": incident.value,
-            "objective": incident.objective,
-            "tier": incident.tier,
-        }
-        values |= {"state": incident.state.value, "sources": dict(self.view.sources)}
+        values: dict[str, Any] = {"sources": dict(self.view.sources)}
+        if incident is not None:
+            values |= {"value": incident.value, "objective": incident.objective, "tier": incident.tier}
+            values |= {"state": incident.state.value}
         tx.decisions.record(
             Decision(
                 id=new_id("dec"),
@@ -185,9 +199,9 @@ class Desk:
                 last_at=self.now,
                 playbook=case.playbook.name,
                 trigger=case.trigger,
-                signal=incident.signal,
-                incident=incident.id,
-                target=incident.target,
+                signal=incident.signal if incident is not None else None,
+                incident=incident.id if incident is not None else None,
+                target=str(case.target),
                 outcome=outcome,
                 run=run,
                 guards=verdicts,

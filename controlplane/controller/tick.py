@@ -18,6 +18,7 @@ import structlog
 from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
+from controlplane.controller.timetable import Timetable
 from controlplane.decide import guards, incidents, picture, service_state, signals, triggers
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
@@ -205,6 +206,16 @@ class ServiceTick:
         if self.calm_ticks * self.shared.tick <= RESOLVED.total_seconds():
             with self.shared.transaction() as tx:
                 desk.decide(tx)
+        self._keep_time(desk)
+
+    def _keep_time(self, desk: Desk) -> None:
+        """Start what the clock calls for. At most ticks nothing is due, and nothing is written."""
+        timetable = Timetable(desk)
+        with self.shared.database.reading() as tx:
+            idle = timetable.is_idle(tx)
+        if not idle:
+            with self.shared.transaction() as tx:
+                timetable.keep(tx)
 
     def _view(
         self, documents: Documents, concluded: Conclusion, found: Sequence[Incident], now: datetime

@@ -22,6 +22,7 @@ from controlplane.model.service import Service
 from controlplane.model.states import is_final
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology
+from controlplane.model.windows import open_windows
 
 ALLOW, REFUSE, WAIT = Verdict.ALLOW, Verdict.REFUSE, Verdict.WAIT
 
@@ -51,7 +52,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One playbook about to answer one incident.
+    """One playbook about to answer one incident, or without one to be started at a ``place``.
 
     ``parent``: the active incident that this one folds into. ``runs``: active and recent ones
     of the service.
@@ -59,7 +60,7 @@ class Case:
 
     playbook: Playbook
     trigger: str
-    incident: Incident
+    incident: Incident | None
     view: View
     parent: Incident | None = None
     halts: Sequence[Halt] = ()
@@ -67,10 +68,11 @@ class Case:
     ledger: Sequence[OutOfService] = ()
     touches: Sequence[Touch] = ()
     group: str | None = None
+    place: str = ""
 
     @property
     def target(self) -> Target:
-        return Target.parse(self.incident.target)
+        return Target.parse(self.incident.target if self.incident is not None else self.place)
 
 
 Guard = Callable[[Case], GuardVerdict]
@@ -207,7 +209,55 @@ def blast_radius(case: Case) -> GuardVerdict:
     )
 
 
-GUARDS: tuple[Guard, ...] = (halt, mode, sources, storm, folding, throttle, concurrency, blast_radius)
+def freeze(case: Case) -> GuardVerdict:
+    """Wait or refuse, as the playbook says, while the policy freezes changes."""
+    frozen = open_windows(case.view.policy.freeze, case.target.service, case.view.now)
+    if not frozen:
+        return _say("freeze", ALLOW, "no freeze is in force")
+    window, end = max(frozen, key=lambda found: found[1])
+    wish = case.playbook.spec.windows.in_freeze
+    values = {"window": window.name, "until": end.isoformat(), "inFreeze": wish}
+    text = f"frozen by {window.name} until {end.isoformat()}" + (
+        f": {window.reason}" if window.reason else ""
+    )
+    verdict = {"wait": WAIT, "refuse": REFUSE, "run": ALLOW}[wish]
+    return _say("freeze", verdict, text, **values)
+
+
+def maintenance(case: Case) -> GuardVerdict:
+    """Wait outside of the maintenance windows that the playbook asks for."""
+    wanted, view = case.playbook.spec.windows.only_in, case.view
+    if not wanted:
+        return _say("maintenance", ALLOW, "the playbook asks for no window")
+    windows = [window for window in view.policy.maintenance if window.name in wanted]
+    unknown = sorted(set(wanted) - {window.name for window in windows})
+    if unknown:
+        return _say("maintenance", REFUSE, f"the policy has no window `{unknown[0]}`", unknown=unknown)
+    found = open_windows(windows, case.target.service, view.now)
+    if found:
+        window, end = found[0]
+        until = end.isoformat()
+        return _say(
+            "maintenance", ALLOW, f"{window.name} is open until {until}", window=window.name, until=until
+        )
+    opens = [at for at in (window.opens(view.now) for window in windows) if at is not None]
+    then = min(opens).isoformat() if opens else None
+    text = f"outside of {', '.join(wanted)}" + (f"; opens {then}" if then else "; it opens no more")
+    return _say("maintenance", WAIT, text, opens=then)
+
+
+GUARDS: tuple[Guard, ...] = (
+    halt,
+    mode,
+    freeze,
+    maintenance,
+    sources,
+    storm,
+    folding,
+    throttle,
+    concurrency,
+    blast_radius,
+)
 """In the order in which they are shown."""
 
 

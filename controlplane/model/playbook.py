@@ -211,12 +211,20 @@ class Budget(Model):
     then: Literal["notify", "refuse"] = "notify"
 
 
+class Windows(Model):
+    """When the playbook may start, by the policy's windows."""
+
+    only_in: tuple[Name, ...] = Field((), description="maintenance windows; without any, at all times")
+    in_freeze: Literal["wait", "refuse", "run"] = Field("wait", description="what a freeze means to it")
+
+
 class PlaybookSpec(Model):
     description: str = ""
     mode: Mode | None = None
     triggers: tuple[AnyTrigger, ...] = Field((ManualTrigger(type="manual"),), min_length=1)
     when: str | None = Field(None, description="a condition; names: incident, service, inputs, limits, now")
     inputs: dict[str, Input] = Field(default_factory=dict)
+    windows: Windows = Windows()
     throttle: Throttle | None = None
     concurrency: Concurrency | None = None
     limits: Limits = Limits()

@@ -9,6 +9,7 @@ from pydantic import Field
 from controlplane.model.base import Mode, Model, Name, Quantity, Ratio
 from controlplane.model.kind import Kind
 from controlplane.model.playbook import Limits
+from controlplane.model.windows import Window
 
 
 class Webhook(Model):
@@ -33,6 +34,8 @@ class PolicySpec(Model):
     limits: Limits = Limits(max_zones=Quantity.parse(1), min_healthy=Quantity.parse("50%"))
     protected: tuple[str, ...] = Field((), description="targets (text form) that automation never takes out")
     storm: Storm = Storm()
+    freeze: tuple[Window, ...] = Field((), description="no drill, and only playbooks that say so")
+    maintenance: tuple[Window, ...] = Field((), description="when playbooks that ask for it may start")
     channels: tuple[Webhook, ...] = ()
 
 

@@ -213,6 +213,21 @@ class Decision(Record):
     values: dict[str, Any] = Field(default_factory=dict)
 
 
+class Schedule(Record):
+    """How far a timed trigger of a playbook has come at one target.
+
+    ``decided``: the latest due time that was decided on, or when the trigger was first seen;
+    ``run``: the last one that it started.
+    """
+
+    playbook: str
+    trigger: str
+    target: str
+    service: str
+    decided: datetime
+    run: str | None = None
+
+
 class OutOfService(Record):
     """One target that a run or a drill's fault has taken out; outlives its run until seen back."""
 

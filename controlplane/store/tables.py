@@ -265,6 +265,18 @@ decisions = Table(
     Index(None, "run"),
 )
 
+schedules = Table(
+    "schedules",
+    metadata,
+    _name("playbook", primary_key=True),
+    _name("trigger", primary_key=True),
+    _name("target", primary_key=True),
+    _name("service"),
+    _time("decided", required=True),
+    _text("run", None),
+    Index(None, "service"),
+)
+
 out_of_service = Table(
     "out_of_service",
     metadata,

@@ -14,6 +14,7 @@ from controlplane.store.journal import JournalRepository
 from controlplane.store.leases import LeaseRepository
 from controlplane.store.ledger import LedgerRepository
 from controlplane.store.runs import RunRepository
+from controlplane.store.schedules import ScheduleRepository
 from controlplane.store.snapshots import SnapshotRepository
 from controlplane.store.steps import StepRepository
 from controlplane.store.tokens import TokenRepository
@@ -63,6 +64,10 @@ class Transaction(Unit):
     @cached_property
     def halts(self) -> HaltRepository:
         return HaltRepository(self)
+
+    @cached_property
+    def schedules(self) -> ScheduleRepository:
+        return ScheduleRepository(self)
 
     @cached_property
     def events(self) -> EventRepository:

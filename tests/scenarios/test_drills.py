@@ -9,6 +9,7 @@ import pytest
 from chaos.drills.library import shipped_drills
 from controlplane.act.cancel import cancel_run
 from controlplane.kernel.ids import new_id
+from controlplane.model.policy import Policy
 from controlplane.model.records import Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
@@ -155,6 +156,20 @@ def test_a_drill_of_another_environment_breaks_nothing(make: Make) -> None:
     run = world.run_to_end(world.start_with(drill.model_copy(update={"spec": spec})))
     assert run.result["verdict"] == "aborted"
     assert "environment `production`" in run.result["reasons"][0]
+    assert world.faults() == []
+
+
+def test_a_drill_in_a_freeze_breaks_nothing(make: Make) -> None:
+    world = make(nobody)
+    window = {"name": "launch", "start": "2020-01-01T00:00:00Z", "end": "2090-01-01T00:00:00Z"}
+    policy = Policy.model_validate(
+        {"kind": "Policy", "metadata": {"name": "lab"}, "spec": {"freeze": [window]}}
+    )
+    with world.database.transaction() as tx:
+        tx.documents.put(policy)
+    run = world.run_to_end(world.start("zone-outage"))
+    assert run.result["verdict"] == "aborted"
+    assert "frozen by launch" in run.result["reasons"][0]
     assert world.faults() == []
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol, get_args
 
 from controlplane.model.base import Level, Model
 from controlplane.model.records import Incident
+from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
@@ -26,6 +27,15 @@ class Facts:
 
     tiers: Mapping[str, tuple[str, ...]]
     canaries: Mapping[str, CanaryState]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A time that has come. ``late``: seconds since then; ``lapsed``: too late to be done any more."""
+
+    at: datetime
+    late: float
+    lapsed: bool
 
 
 class Look(Protocol):
@@ -63,6 +73,9 @@ class Trigger(Model):
     references: ClassVar[Mapping[str, str]] = {}
     """Fields that name another document, and its kind: checked when files are loaded together."""
 
+    timed: ClassVar[bool] = False
+    """Whether the clock calls for the playbook, beside or instead of incidents: `places`, `due`."""
+
     type: str
 
     @classmethod
@@ -92,3 +105,13 @@ class Trigger(Model):
         """Measure what nobody else does, at every target that it concerns."""
         del look
         return ()
+
+    def places(self, service: Service) -> Sequence[Target]:
+        """Return the targets that a timed trigger starts the playbook for, a run each."""
+        del service
+        return ()
+
+    def due(self, now: datetime, decided: datetime) -> Due | None:
+        """Return the latest time that has come since the one that was decided on last."""
+        del now, decided
+        return None

@@ -41,7 +41,8 @@ def case(book: dict[str, Any] | None = None, **more: Any) -> Case:
 
 def test_a_plain_case_is_allowed_by_all_in_their_order() -> None:
     found = guards.judge(case(touches=[Touch(at("a"), Dimension.TRAFFIC)]))
-    names = ["halt", "mode", "sources", "storm", "folding", "throttle", "concurrency", "blastRadius"]
+    names = ["halt", "mode", "freeze", "maintenance", "sources", "storm", "folding"]
+    names += ["throttle", "concurrency", "blastRadius"]
     assert [each.guard for each in found] == names
     assert {each.verdict for each in found} == {Verdict.ALLOW}
 
@@ -127,3 +128,50 @@ def test_the_blast_radius_counts_the_ledger() -> None:
     row = OutOfService(target=str(at("b")), dimension=Dimension.TRAFFIC, holder="run-1", since=AT)
     found = guards.blast_radius(case(ledger=[row], touches=[Touch(at("a"), Dimension.TRAFFIC)]))
     assert (found.guard, found.verdict) == ("blastRadius", Verdict.WAIT)
+
+
+FREEZE = {"name": "launch", "start": "2020-01-01T00:00:00Z", "end": "2090-01-01T00:00:00Z", "reason": "busy"}
+
+
+def windows(kind: str, *found: dict[str, Any]) -> View:
+    policy = PolicySpec.model_validate({kind: list(found)})
+    return replace(view(), policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("wish", "verdict"),
+    [("wait", Verdict.WAIT), ("refuse", Verdict.REFUSE), ("run", Verdict.ALLOW)],
+)
+def test_a_freeze_means_to_a_playbook_what_it_says(wish: str, verdict: Verdict) -> None:
+    found = guards.freeze(case({"windows": {"inFreeze": wish}}, view=windows("freeze", FREEZE)))
+    assert found.verdict is verdict
+    assert found.message == "frozen by launch until 2090-01-01T00:00:00+00:00: busy"
+
+
+def test_a_freeze_that_is_over_or_another_services_stops_nothing() -> None:
+    over = {**FREEZE, "end": "2020-01-02T00:00:00Z"}
+    other = {**FREEZE, "services": ["search"]}
+    assert guards.freeze(case(view=windows("freeze", over, other))).verdict is Verdict.ALLOW
+
+
+def test_a_playbook_waits_for_the_maintenance_window_it_asks_for() -> None:
+    night = {"name": "night", "cron": "0 2 * * *", "duration": "1h"}
+    book = {"windows": {"onlyIn": ["night"]}}
+    asked = guards.maintenance(case(book, view=windows("maintenance", night)))
+    assert asked.verdict is Verdict.WAIT
+    assert asked.values["opens"] is not None
+    always = {"name": "night", "start": FREEZE["start"], "end": FREEZE["end"]}
+    assert guards.maintenance(case(book, view=windows("maintenance", always))).verdict is Verdict.ALLOW
+    assert guards.maintenance(case(view=windows("maintenance", night))).verdict is Verdict.ALLOW
+
+
+def test_a_window_that_the_policy_does_not_know_is_never_open() -> None:
+    found = guards.maintenance(case({"windows": {"onlyIn": ["nigth"]}}, view=windows("maintenance")))
+    assert (found.verdict, found.values) == (Verdict.REFUSE, {"unknown": ["nigth"]})
+
+
+def test_a_case_without_an_incident_is_judged_at_its_place() -> None:
+    halt = Halt(id="h", target=str(at("b")), reason="r", by="me", created_at=AT)
+    timed = Case(playbook(), "schedule", None, view(), halts=[halt], place=str(at("b")))
+    assert guards.halt(timed).verdict is Verdict.REFUSE
+    assert guards.halt(replace(timed, place=str(at("a")))).verdict is Verdict.ALLOW
