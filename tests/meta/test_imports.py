@@ -42,7 +42,7 @@ KEEPS = {
 
 PACKAGES = {
     "controlplane": (
-        "cli", "api", "controller", "worker", "act", "actions", "decide", "observe", "platforms",
+        "bench", "cli", "api", "controller", "worker", "act", "actions", "decide", "observe", "platforms",
         "platforms/kubernetes", "store", "notify", "carrier", "settings", "model", "kernel",
     ),
     "chaos": ("lab", "drills", "faults", "drivers"),
