@@ -12,12 +12,14 @@ import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 from pydantic import ValidationError
 
+from chaos.drivers import watchdog
 from chaos.drivers.port import CALL_TIMEOUT, Answer, Capability, Incarnation, NodeFault, NodeStatus
 from chaos.lab.layout import Layout
 from chaos.lab.node.config import NodeConfig
@@ -32,7 +34,7 @@ _QUESTION = "Count slowly."
 class LabDriver:
     """Implements `chaos.drivers.port.Driver` for the lab under one state directory."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang", "crash"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash"})
 
     def __init__(self, state_dir: Path, clock: Clock | None = None) -> None:
         self._state_dir = state_dir
@@ -80,11 +82,18 @@ class LabDriver:
     # ── breaking and mending ────────────────────────────────────────────────────────────────────
 
     def kill(self, node: str, incarnation: Incarnation) -> bool:
-        record = self._record(node)
-        same = record.pid == incarnation.pid
-        if not same or abs(record.start_time - incarnation.start_time) > START_TIME_TOLERANCE:
-            return False
-        return self._table.signal(record.name, signal.SIGKILL)
+        return self._signal(node, incarnation, signal.SIGKILL)
+
+    def pause(self, node: str, incarnation: Incarnation, until: datetime) -> bool:
+        # The watch comes first: who dies between the two leaves nothing stopped for good.
+        watchdog.watch(self._state_dir, self._record(node), until)
+        return self._signal(node, incarnation, signal.SIGSTOP)
+
+    def resume(self, node: str, incarnation: Incarnation) -> bool:
+        return self._signal(node, incarnation, signal.SIGCONT)
+
+    def is_paused(self, node: str) -> bool:
+        return self._table.is_stopped(self._record(node))
 
     def respawn(self, node: str) -> None:
         self._table.respawn(self._record(node).name)
@@ -95,6 +104,13 @@ class LabDriver:
 
     def delete_fault(self, node: str, fault_id: str) -> None:
         self._call(node, "DELETE", f"/faults/{fault_id}")
+
+    def _signal(self, node: str, incarnation: Incarnation, number: signal.Signals) -> bool:
+        record = self._record(node)
+        same = record.pid == incarnation.pid
+        if not same or abs(record.start_time - incarnation.start_time) > START_TIME_TOLERANCE:
+            return False
+        return self._table.signal(record.name, number)
 
     # ── how ─────────────────────────────────────────────────────────────────────────────────────
 

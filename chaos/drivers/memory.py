@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import count
 
 from chaos.drivers.port import (
@@ -51,12 +52,13 @@ class _Node:
     replicas: dict[str, _Replica]
     incarnation: Incarnation | None
     faults: dict[str, tuple[NodeFault, dict[str, str]]] = field(default_factory=dict)
+    paused_until: datetime | None = None
 
 
 class MemoryDriver:
     """Implements `chaos.drivers.port.Driver`; ``nodes`` maps a zone to the names of its nodes."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "slow", "hang", "crash"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash"})
 
     def __init__(self, clock: Clock, nodes: Mapping[str, tuple[str, ...]], *, service: str = "chat") -> None:
         self._clock = clock
@@ -102,9 +104,29 @@ class MemoryDriver:
         found = self._node(node)
         if found.incarnation != incarnation:
             return False
-        found.incarnation = None
+        found.incarnation = found.paused_until = None
         found.faults.clear()
         return True
+
+    def pause(self, node: str, incarnation: Incarnation, until: datetime) -> bool:
+        self._tick()
+        found = self._node(node)
+        if found.incarnation != incarnation:
+            return False
+        found.paused_until = until
+        return True
+
+    def resume(self, node: str, incarnation: Incarnation) -> bool:
+        self._tick()
+        found = self._node(node)
+        if found.incarnation != incarnation:
+            return False
+        found.paused_until = None
+        return True
+
+    def is_paused(self, node: str) -> bool:
+        self._tick()
+        return self._node(node).paused_until is not None
 
     def respawn(self, node: str) -> None:
         self._tick()
@@ -150,7 +172,7 @@ class MemoryDriver:
     def is_live(self, target: Target) -> bool:
         self._tick()
         found = self._node(str(target.node))
-        return found.incarnation is not None and self._is_ready(found.replicas[target.name])
+        return self._runs(found) and self._is_ready(found.replicas[target.name])
 
     def ask(self, targets: Sequence[Target], *, tokens: int, timeout: float) -> list[Answer]:
         return [self._ask(target, tokens, timeout) for target in targets]
@@ -194,7 +216,7 @@ class MemoryDriver:
         self._tick()
         node = self._node(str(target.node))
         replica = node.replicas[target.name]
-        if node.incarnation is None or not self._is_ready(replica):
+        if not self._runs(node) or not self._is_ready(replica):
             return Answer(ok=False, detail="refused")
         pace = self._pace(node, replica)
         if pace == 0 or tokens * STEP / pace > timeout:
@@ -207,15 +229,17 @@ class MemoryDriver:
         now = self._clock.monotonic()
         elapsed, self._ticked = now - self._ticked, now
         for node in self._nodes.values():
+            if node.paused_until is not None and node.paused_until <= self._clock.now():
+                node.paused_until = None
             for one in node.replicas.values():
-                if node.incarnation is not None and self._is_ready(one):
+                if self._runs(node) and self._is_ready(one):
                     one.steps += elapsed / STEP * self._pace(node, one)
             expired = [
                 name for name, (fault, _) in node.faults.items() if fault.expires_at <= self._clock.now()
             ]
             for name in expired:
                 self._end(node, name)
-            if node.incarnation is not None:
+            if self._runs(node):
                 self._crash(node)
 
     def _pace(self, node: _Node, replica: _Replica) -> float:
@@ -230,6 +254,10 @@ class MemoryDriver:
     def _hits(fault: NodeFault, bound: dict[str, str], replica: _Replica) -> bool:
         stays = fault.kind == "slow" or fault.every is not None
         return replica.name in bound and (stays or bound[replica.name] == replica.uid)
+
+    @staticmethod
+    def _runs(node: _Node) -> bool:
+        return node.incarnation is not None and node.paused_until is None
 
     def _is_ready(self, replica: _Replica) -> bool:
         return not replica.dead and self._clock.monotonic() - replica.since >= LOAD
@@ -250,6 +278,6 @@ class MemoryDriver:
     def _reached(self, node: str) -> _Node:
         self._tick()
         found = self._node(node)
-        if found.incarnation is None or node in self.unreachable:
+        if not self._runs(found) or node in self.unreachable:
             raise Unavailable(f"{node} does not answer")
         return found

@@ -1,4 +1,4 @@
-"""What a fault may ask of the fleet it breaks: kill, slow down, hang, crash, and look from outside.
+"""What a fault may ask of the fleet it breaks: kill, pause, slow down, hang, crash, and look from outside.
 
 A driver does one thing at a time, waits for nothing longer than `CALL_TIMEOUT`, and keeps no
 memory: everything that taking a fault back needs is in the fault's ledger. It never asks the
@@ -22,7 +22,7 @@ from controlplane.model.target import Target
 CALL_TIMEOUT = 3.0
 """Seconds for one call to a node."""
 
-Capability = Literal["kill", "slow", "hang", "crash"]
+Capability = Literal["kill", "pause", "slow", "hang", "crash"]
 
 
 class _Seen(Model):
@@ -116,6 +116,21 @@ class Driver(Protocol):
 
     def kill(self, node: str, incarnation: Incarnation) -> bool:
         """End exactly this process at once (SIGKILL); False when it is gone or another one stands there."""
+        ...
+
+    def pause(self, node: str, incarnation: Incarnation, until: datetime) -> bool:
+        """Stop exactly this process (SIGSTOP) until ``until`` at most; False as for `kill`.
+
+        Who is stopped keeps no time: something beside it continues it then, whatever becomes of us.
+        """
+        ...
+
+    def resume(self, node: str, incarnation: Incarnation) -> bool:
+        """Let exactly this process go on (SIGCONT); one that runs is left as it is; False as for `kill`."""
+        ...
+
+    def is_paused(self, node: str) -> bool:
+        """Tell whether the node's process is there and stopped."""
         ...
 
     def respawn(self, node: str) -> None:

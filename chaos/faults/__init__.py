@@ -1,15 +1,29 @@
 """The catalogue of faults: each declares what it takes, how it is seen, and how it is taken back."""
 
-from chaos.faults.base import FaultRegistry
+from typing import Any
+
+from chaos.faults.base import Fault, FaultRegistry
 from chaos.faults.engine_crash import EngineCrash, EngineCrashLoop
 from chaos.faults.engine_hang import EngineHang
 from chaos.faults.gray import ReplicaGray, ZoneGray
-from chaos.faults.zone_outage import ZoneOutage
+from chaos.faults.node_hang import NodeHang
+from chaos.faults.outage import NodeKill, ZoneOutage
+
+BUILT_IN: tuple[Fault[Any], ...] = (
+    ZoneOutage(),
+    ZoneGray(),
+    NodeKill(),
+    NodeHang(),
+    ReplicaGray(),
+    EngineHang(),
+    EngineCrash(),
+    EngineCrashLoop(),
+)
 
 
 def register(registry: FaultRegistry) -> None:
     """Add the built-in faults; the entry point ``fleetward.faults`` of this package."""
-    for fault in (ZoneOutage(), ZoneGray(), ReplicaGray(), EngineHang(), EngineCrash(), EngineCrashLoop()):
+    for fault in BUILT_IN:
         registry.add(fault.name, fault)
 
 

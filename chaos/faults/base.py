@@ -120,6 +120,16 @@ def replicas_of(targets: Sequence[Target], driver: Driver) -> list[Target]:
     ]
 
 
+def aim_of(targets: Sequence[Target], driver: Driver) -> dict[str, tuple[str, ...]]:
+    """Return how ``targets`` show in the clients' record, whatever runs there: `Armed`'s names."""
+    zones = {target.name for target in targets if target.level == "zone"}
+    narrower = [target for target in targets if target.level != "zone"]
+    return {
+        "zones": tuple(sorted(zones)),
+        "replicas": tuple(sorted(one.name for one in replicas_of(narrower, driver))),
+    }
+
+
 def status_of(replica: Target, driver: Driver) -> ReplicaStatus:
     """Return what its node says of a replica; raises `NotFound`, `Unavailable`."""
     found = driver.status(str(replica.node)).replica(replica.name)

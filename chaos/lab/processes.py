@@ -96,6 +96,14 @@ class ProcessTable:
         """Whether exactly this process (same pid, same start time) still runs; a zombie does not."""
         return _find(record) is not None
 
+    def is_stopped(self, record: ProcessRecord) -> bool:
+        """Whether exactly this process is there and stopped (SIGSTOP)."""
+        process = _find(record)
+        try:
+            return process is not None and process.status() == psutil.STATUS_STOPPED
+        except psutil.Error:
+            return False
+
     def log_path(self, name: str) -> Path:
         return self.state_dir / "logs" / f"{name}.log"
 

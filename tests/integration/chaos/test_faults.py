@@ -30,6 +30,8 @@ TOGETHER = [
     ("engine.crash-loop", "chat/local/zone-a/node-a1/replica-a1-0"),
     ("engine.crash", "chat/local/zone-a/node-a2/replica-a2-0"),
     ("replica.gray", "chat/local/zone-c/node-c1/replica-c1-0"),
+    ("node.hang", "chat/local/zone-b/node-b1"),
+    ("node.kill", "chat/local/zone-b/node-b2"),
 ]
 
 Break = Callable[[str, str, float], FaultRecord]
@@ -129,6 +131,12 @@ def test_a_fault_that_nobody_ends_ends_at_its_expiry(
 ) -> None:
     broken(kind, target, 12)
     assert until(lambda: not any(ports.driver.status(node).faults for node in ("node-b1", "node-b2")), 20)
+
+
+def test_a_node_is_continued_at_its_expiry_by_what_watches_over_it(broken: Break, ports: DrillPorts) -> None:
+    broken("node.hang", "chat/local/zone-b/node-b1", 12)
+    assert ports.driver.is_paused("node-b1")
+    assert until(lambda: not ports.driver.is_paused("node-b1"), 20)
 
 
 def test_a_kill_hits_only_the_process_that_stood_there_when_it_was_armed(

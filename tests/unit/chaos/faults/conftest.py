@@ -19,6 +19,8 @@ NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in 
 TARGETS = {
     "zone.outage": "chat/local/zone-b",
     "zone.gray": "chat/local/zone-b",
+    "node.kill": "chat/local/zone-b/node-b1",
+    "node.hang": "chat/local/zone-b/node-b1",
     "replica.gray": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.hang": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.crash": "chat/local/zone-b/node-b1/replica-b1-0",

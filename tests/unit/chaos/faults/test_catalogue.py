@@ -123,3 +123,23 @@ def test_an_outage_of_a_zone_that_is_down_already_is_refused(
     life.plan(planned)
     with pytest.raises(Conflict, match="down already"):
         life.arm(planned.id)
+
+
+@pytest.mark.parametrize("planned", ["node.hang"], indirect=True)
+def test_a_node_that_was_started_again_is_neither_stopped_nor_continued(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    former = driver.incarnation("node-b1")
+    assert former is not None
+    driver.kill("node-b1", former)
+    driver.respawn("node-b1")
+    life.inject(planned.id)
+    assert not driver.is_paused("node-b1")
+    assert life.verify(planned.id).detail == "node-b1 is another process by now"
+    present = driver.incarnation("node-b1")
+    assert present is not None
+    driver.pause("node-b1", present, planned.expires_at)
+    life.revert(planned.id, "over")
+    assert driver.is_paused("node-b1")

@@ -1,4 +1,4 @@
-"""``zone.outage``: every node of a zone is killed at once, as when a hall loses its power.
+"""``zone.outage`` and ``node.kill``: nodes are killed, as when a hall or a host loses its power.
 
 The kill hits exactly the processes that stood there when the fault was armed: a second injection
 after a crash cannot kill what somebody has started meanwhile. It has no time limit of its own in
@@ -10,16 +10,61 @@ from __future__ import annotations
 from typing import ClassVar
 
 from chaos.drivers.port import Capability, Driver, Incarnation
-from chaos.faults.base import Armed, Fault, Placed, Seen, nodes_of
+from chaos.faults.base import Armed, Fault, Placed, Seen, aim_of, nodes_of
 from controlplane.kernel.errors import Conflict, Unavailable
 from controlplane.model.base import Level, Model
 
 
-class ZoneOutageParameters(Model):
+class OutageParameters(Model):
     """None: an outage is an outage."""
 
 
-class ZoneOutage(Fault[ZoneOutageParameters]):
+class _Outage(Fault[OutageParameters]):
+    """What the loss of a zone and of a node have in common."""
+
+    parameters: ClassVar[type[Model]] = OutageParameters
+    needs: ClassVar[frozenset[Capability]] = frozenset({"kill"})
+
+    def arm(self, fault: Placed[OutageParameters], driver: Driver) -> Armed:
+        nodes = {}
+        for node in nodes_of(fault.targets, driver):
+            incarnation = driver.incarnation(node)
+            if incarnation is None:
+                raise Conflict(f"{node} is down already: an outage now would prove nothing")
+            nodes[node] = incarnation.model_dump(mode="json")
+        return Armed({"nodes": nodes}, **aim_of(fault.targets, driver))
+
+    def inject(self, fault: Placed[OutageParameters], driver: Driver) -> None:
+        for node, incarnation in self._killed(fault).items():
+            driver.kill(node, incarnation)
+
+    def verify(self, fault: Placed[OutageParameters], driver: Driver) -> Seen:
+        for node, incarnation in self._killed(fault).items():
+            if driver.incarnation(node) == incarnation:
+                return Seen(yes=False, detail=f"{node} still runs")
+            if _answers(node, driver):
+                return Seen(yes=False, detail=f"{node} still answers")
+        return Seen(yes=True, detail="all processes are gone and none answers")
+
+    def undo(self, fault: Placed[OutageParameters], driver: Driver) -> None:
+        for node in self._killed(fault):
+            driver.respawn(node)
+
+    def verify_clear(self, fault: Placed[OutageParameters], driver: Driver) -> Seen:
+        for node in self._killed(fault):
+            status = driver.status(node)
+            waiting = [replica.name for replica in status.replicas if replica.state != "ready"]
+            if waiting:
+                return Seen(yes=False, detail=f"not ready yet: {', '.join(waiting)}")
+        return Seen(yes=True, detail="all nodes answer and all their replicas are ready")
+
+    @staticmethod
+    def _killed(fault: Placed[OutageParameters]) -> dict[str, Incarnation]:
+        nodes = fault.undo.get("nodes", {})
+        return {node: Incarnation.model_validate(found) for node, found in nodes.items()}
+
+
+class ZoneOutage(_Outage):
     """Kills all nodes of a zone and starts them again when it is over.
 
     Requests in flight break off, new ones are refused by the gateway while weights still point
@@ -29,47 +74,17 @@ class ZoneOutage(Fault[ZoneOutageParameters]):
 
     name: ClassVar[str] = "zone.outage"
     level: ClassVar[Level] = "zone"
-    parameters: ClassVar[type[Model]] = ZoneOutageParameters
-    needs: ClassVar[frozenset[Capability]] = frozenset({"kill"})
 
-    def arm(self, fault: Placed[ZoneOutageParameters], driver: Driver) -> Armed:
-        nodes = {}
-        for node in nodes_of(fault.targets, driver):
-            incarnation = driver.incarnation(node)
-            if incarnation is None:
-                raise Conflict(f"{node} is down already: an outage now would prove nothing")
-            nodes[node] = incarnation.model_dump(mode="json")
-        zones = tuple(sorted({target.zone for target in fault.targets if target.zone}))
-        return Armed({"nodes": nodes}, zones=zones)
 
-    def inject(self, fault: Placed[ZoneOutageParameters], driver: Driver) -> None:
-        for node, incarnation in self._killed(fault).items():
-            driver.kill(node, incarnation)
+class NodeKill(_Outage):
+    """Kills a node with its replicas and its GPU exporter, and starts it again when it is over.
 
-    def verify(self, fault: Placed[ZoneOutageParameters], driver: Driver) -> Seen:
-        for node, incarnation in self._killed(fault).items():
-            if driver.incarnation(node) == incarnation:
-                return Seen(yes=False, detail=f"{node} still runs")
-            if _answers(node, driver):
-                return Seen(yes=False, detail=f"{node} still answers")
-        return Seen(yes=True, detail="all processes are gone and none answers")
+    The gateway's health checks take its replicas out; the zone goes on with less. Seen and gone as
+    for a zone.
+    """
 
-    def undo(self, fault: Placed[ZoneOutageParameters], driver: Driver) -> None:
-        for node in self._killed(fault):
-            driver.respawn(node)
-
-    def verify_clear(self, fault: Placed[ZoneOutageParameters], driver: Driver) -> Seen:
-        for node in self._killed(fault):
-            status = driver.status(node)
-            waiting = [replica.name for replica in status.replicas if replica.state != "ready"]
-            if waiting:
-                return Seen(yes=False, detail=f"not ready yet: {', '.join(waiting)}")
-        return Seen(yes=True, detail="all nodes answer and all their replicas are ready")
-
-    @staticmethod
-    def _killed(fault: Placed[ZoneOutageParameters]) -> dict[str, Incarnation]:
-        nodes = fault.undo.get("nodes", {})
-        return {node: Incarnation.model_validate(found) for node, found in nodes.items()}
+    name: ClassVar[str] = "node.kill"
+    level: ClassVar[Level] = "node"
 
 
 def _answers(node: str, driver: Driver) -> bool:
