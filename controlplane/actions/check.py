@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from controlplane.kernel.errors import FleetwardError, InvalidInput
 from controlplane.kernel.registry import did_you_mean
-from controlplane.kernel.templating import check_template, templates_in
+from controlplane.kernel.templating import Vocabulary, check_template, templates_in
 from controlplane.kernel.yaml import Path
 from controlplane.model.action import Action
 
@@ -21,7 +21,7 @@ Finding = tuple[Path, str, str | None]
 """Where inside `with`, what is wrong, what is valid."""
 
 
-def validate_parameters(action: Action[Any], with_: Mapping[str, Any], names: set[str]) -> list[Finding]:
+def validate_parameters(action: Action[Any], with_: Mapping[str, Any], names: Vocabulary) -> list[Finding]:
     """Return every mistake in a step's parameters; ``names`` are those that templates may use."""
     templates = templates_in(with_)
     findings = [finding for path, text in templates for finding in _check(path, text, names)]
@@ -50,7 +50,7 @@ def known_parameters(action: Action[Any]) -> list[str]:
     return [field.alias or name for name, field in fields.items()]
 
 
-def _check(path: Path, text: str, names: set[str]) -> list[Finding]:
+def _check(path: Path, text: str, names: Vocabulary) -> list[Finding]:
     try:
         check_template(text, names)
     except InvalidInput as error:

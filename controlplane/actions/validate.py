@@ -11,17 +11,15 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from controlplane.actions.check import validate_parameters
+from controlplane.actions.names import Names
 from controlplane.kernel.errors import InvalidInput, Problem
 from controlplane.kernel.registry import did_you_mean
-from controlplane.kernel.templating import check_expression, check_template, templates_in
+from controlplane.kernel.templating import Vocabulary, check_expression, check_template, templates_in
 from controlplane.kernel.yaml import Document, Path
-from controlplane.model import playbook
 from controlplane.model.action import ActionRegistry
 from controlplane.model.documents import Bundle
 from controlplane.model.triggers.catalogue import installed
 
-TRIGGER_NAMES = set(playbook.TRIGGER_NAMES)
-STEP_NAMES = set(playbook.STEP_NAMES)
 RESULT_NAMES = {"result"}
 
 Findings = Iterator[Problem]
@@ -39,10 +37,11 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
             continue
         match data.get("kind"):
             case "Playbook":
+                names = Names(data["spec"], actions)
                 bundle.problems += [
-                    *_steps(document, actions),
-                    *_expressions(document),
-                    *_step_expressions(document),
+                    *_steps(document, actions, names),
+                    *_expressions(document, names),
+                    *_step_expressions(document, names),
                     *_triggers(document, known),
                     *_escalations(document, known),
                 ]
@@ -71,7 +70,7 @@ def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:
     )
 
 
-def _steps(document: Document, actions: ActionRegistry) -> Findings:
+def _steps(document: Document, actions: ActionRegistry, names: Names) -> Findings:
     for index, step in _items(document.data["spec"].get("steps")):
         path: Path = ("spec", "steps", index)
         uses, given = step.get("uses"), step.get("with") or {}
@@ -81,56 +80,53 @@ def _steps(document: Document, actions: ActionRegistry) -> Findings:
             nearest = did_you_mean(uses, actions.names())
             yield document.problem((*path, "uses"), f"unknown action `{uses}`", nearest)
         elif isinstance(given, dict):
-            for inner, message, suggestion in validate_parameters(actions.get(uses), given, _names_of(step)):
+            known = names.of_parameters(step)
+            for inner, message, suggestion in validate_parameters(actions.get(uses), given, known):
                 yield document.problem(
                     (*path, "with", *inner), message, suggestion, key=message.startswith("unknown")
                 )
 
 
-def _expressions(document: Document) -> Findings:
+def _expressions(document: Document, names: Names) -> Findings:
     spec = document.data["spec"]
-    yield from _expression(document, ("spec", "when"), spec.get("when"), check_expression, TRIGGER_NAMES)
+    yield from _expression(document, ("spec", "when"), spec.get("when"), check_expression, names.trigger)
     approval = spec.get("approval")
     if isinstance(approval, dict):
         path: Path = ("spec", "approval", "when")
-        yield from _expression(document, path, approval.get("when"), check_expression, TRIGGER_NAMES)
+        yield from _expression(document, path, approval.get("when"), check_expression, names.trigger)
     for index, check in _items(spec.get("verify")):
         path = ("spec", "verify", index)
         condition = check.get("successCondition")
         yield from _expression(
             document, (*path, "successCondition"), condition, check_expression, RESULT_NAMES
         )
-        yield from _expression(document, (*path, "query"), check.get("query"), check_template, STEP_NAMES)
+        yield from _expression(
+            document, (*path, "query"), check.get("query"), check_template, names.at_the_end()
+        )
     group = (
         (spec.get("concurrency") or {}).get("group") if isinstance(spec.get("concurrency"), dict) else None
     )
-    yield from _expression(document, ("spec", "concurrency", "group"), group, check_template, TRIGGER_NAMES)
+    yield from _expression(document, ("spec", "concurrency", "group"), group, check_template, names.trigger)
 
 
-def _step_expressions(document: Document) -> Findings:
+def _step_expressions(document: Document, names: Names) -> Findings:
     for index, step in _items(document.data["spec"].get("steps")):
         path: Path = ("spec", "steps", index)
-        yield from _expression(document, (*path, "if"), step.get("if"), check_expression, STEP_NAMES)
+        known = names.of_step(step)
+        yield from _expression(document, (*path, "if"), step.get("if"), check_expression, known)
         each, outputs = step.get("forEach"), step.get("outputs")
         items = each.get("items") if isinstance(each, dict) else None
         where = (*path, "forEach", "items")
-        yield from _expression(document, where, items, check_expression, STEP_NAMES)
+        yield from _expression(document, where, items, check_expression, known)
         for inner, text in templates_in(items) if isinstance(items, list) else []:
-            yield from _expression(document, (*where, *inner), text, check_template, STEP_NAMES)
-        names = _names_of(step) | {"outputs"}
+            yield from _expression(document, (*where, *inner), text, check_template, known)
         for name, source in outputs.items() if isinstance(outputs, dict) else []:
-            yield from _expression(document, (*path, "outputs", name), source, check_expression, names)
-
-
-def _names_of(step: dict[str, Any]) -> set[str]:
-    """Return what a step's parameters may name: of a `forEach` also its item."""
-    each = step.get("forEach")
-    item = each.get("as", "item") if isinstance(each, dict) else None
-    return STEP_NAMES | {item} if isinstance(item, str) else STEP_NAMES
+            where = (*path, "outputs", name)
+            yield from _expression(document, where, source, check_expression, names.of_outputs(step))
 
 
 def _expression(
-    document: Document, path: Path, source: Any, check: Callable[[str, set[str]], None], names: set[str]
+    document: Document, path: Path, source: Any, check: Callable[[str, Vocabulary], None], names: Vocabulary
 ) -> Findings:
     if not isinstance(source, str):
         return

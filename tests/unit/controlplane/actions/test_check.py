@@ -37,7 +37,7 @@ def test_a_template_with_an_unknown_name_is_found_where_it_stands(actions: Actio
         (
             ("zone",),
             "`{{ incidnt.zone }}`: unknown name `incidnt`",
-            "valid names here: incident, inputs, steps",
+            "did you mean `incident`?",
         )
     ]
 

@@ -13,6 +13,7 @@ apiVersion: fleetward.dev/v1
 kind: Playbook
 metadata: {{name: p}}
 spec:
+  inputs: {{x: {{type: number, default: 1}}}}
   steps:
     - id: shift
       uses: traffic.shift
