@@ -7,6 +7,7 @@ unix socket of mode 0600 that the control plane never reads.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from collections.abc import Sequence
@@ -29,12 +30,13 @@ from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
 from controlplane.model.target import Target
 
 _QUESTION = "Count slowly."
+_FIELD = re.compile(r"^DCGM_FI_|\{.*$")
 
 
 class LabDriver:
     """Implements `chaos.drivers.port.Driver` for the lab under one state directory."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash", "xid"})
 
     def __init__(self, state_dir: Path, clock: Clock | None = None) -> None:
         self._state_dir = state_dir
@@ -71,6 +73,17 @@ class LabDriver:
             return httpx.get(url, timeout=CALL_TIMEOUT, trust_env=False).status_code == 200
         except httpx.HTTPError:
             return False
+
+    def gpu_fields(self, target: Target) -> dict[str, float]:
+        node = self._node(target.node or "")
+        uuid = next((one.gpu_uuid for one in node.replicas if one.name == target.replica), "")
+        url = f"http://127.0.0.1:{node.dcgm_port}/metrics"
+        try:
+            text = httpx.get(url, timeout=CALL_TIMEOUT, trust_env=False).raise_for_status().text
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the GPU exporter of {node.node} does not answer: {error}") from error
+        lines = [line for line in text.splitlines() if f'UUID="{uuid}"' in line]
+        return {_FIELD.sub("", line): float(line.rsplit(" ", 1)[1]) for line in lines}
 
     def ask(self, targets: Sequence[Target], *, tokens: int, timeout: float) -> list[Answer]:
         addresses = [self._address(target) for target in targets]

@@ -21,6 +21,7 @@ from chaos.drivers.port import (
     NodeStatus,
     ReplicaStatus,
 )
+from chaos.lab.node.xid import CATALOGUE, Effect
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
 from controlplane.model.target import Target
@@ -58,7 +59,7 @@ class _Node:
 class MemoryDriver:
     """Implements `chaos.drivers.port.Driver`; ``nodes`` maps a zone to the names of its nodes."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash"})
+    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash", "xid"})
 
     def __init__(self, clock: Clock, nodes: Mapping[str, tuple[str, ...]], *, service: str = "chat") -> None:
         self._clock = clock
@@ -69,6 +70,7 @@ class MemoryDriver:
             for zone, names in nodes.items()
             for name in names
         }
+        self._struck: set[str] = set()
         self.unreachable: set[str] = set()
         """Nodes that do not answer at present, for whatever reason."""
 
@@ -165,6 +167,17 @@ class MemoryDriver:
         bound = {name: known.get(name, found.replicas[name].uid) for name in names}
         found.faults[fault_id] = (fault, bound)
         self._crash(found)
+        if fault.code is not None and fault_id not in self._struck:
+            self._struck.add(fault_id)
+            for name in names:
+                self._befall(found.replicas[name], fault_id, CATALOGUE[fault.code].effect)
+
+    def gpu_fields(self, target: Target) -> dict[str, float]:
+        found = self._reached(str(target.node))
+        codes = [fault.code for fault, bound in found.faults.values() if fault.code and target.name in bound]
+        lost = any(CATALOGUE[code].effect is Effect.LOST for code in codes)
+        fields = {"DEV_XID_ERRORS": float(codes[-1] if codes else 0)}
+        return fields if lost else {**fields, "DEV_GPU_TEMP": 40.0}
 
     def delete_fault(self, node: str, fault_id: str) -> None:
         self._end(self._reached(node), fault_id)
@@ -212,6 +225,14 @@ class MemoryDriver:
                 new.restarts, new.crashed_by = one.restarts + 1, name
                 new.since = now + (BACKOFF if one.restarts else 0.0)
 
+    def _befall(self, replica: _Replica, fault_id: str, effect: Effect) -> None:
+        """Let an error of its card have its effect on an engine; a start that fails is no start here."""
+        if effect is Effect.NOTHING or effect is Effect.HANGS:
+            return
+        replica.uid, replica.since, replica.crashed_by = self._new_uid(), self._clock.monotonic(), fault_id
+        replica.restarts += 1
+        replica.dead = effect.starts_fail
+
     def _ask(self, target: Target, tokens: int, timeout: float) -> Answer:
         self._tick()
         node = self._node(str(target.node))
@@ -247,12 +268,15 @@ class MemoryDriver:
         pace = 1.0
         for fault, bound in node.faults.values():
             if self._hits(fault, bound, replica):
-                pace = 0.0 if fault.kind == "hang" else pace / (fault.factor or 1.0)
+                hangs = fault.kind == "hang" or (
+                    fault.code is not None and CATALOGUE[fault.code].effect is Effect.HANGS
+                )
+                pace = 0.0 if hangs else pace / (fault.factor or 1.0)
         return pace
 
     @staticmethod
     def _hits(fault: NodeFault, bound: dict[str, str], replica: _Replica) -> bool:
-        stays = fault.kind == "slow" or fault.every is not None
+        stays = fault.kind == "slow" or fault.every is not None or fault.code is not None
         return replica.name in bound and (stays or bound[replica.name] == replica.uid)
 
     @staticmethod

@@ -22,7 +22,7 @@ from controlplane.model.target import Target
 CALL_TIMEOUT = 3.0
 """Seconds for one call to a node."""
 
-Capability = Literal["kill", "pause", "slow", "hang", "crash"]
+Capability = Literal["kill", "pause", "slow", "hang", "crash", "xid"]
 
 
 class _Seen(Model):
@@ -81,14 +81,15 @@ class NodeFault(Model):
     """What a node is told to do to its engines, and when to stop by itself.
 
     ``factor`` belongs to slow; ``keep_alive`` (the server outlives its engine) and ``every`` (again,
-    seconds after each start) to crash.
+    seconds after each start) to crash, ``code`` to xid.
     """
 
-    kind: Literal["slow", "hang", "crash"]
+    kind: Literal["slow", "hang", "crash", "xid"]
     replicas: tuple[str, ...] | None = None
     factor: float | None = None
     keep_alive: bool | None = None
     every: float | None = None
+    code: int | None = None
     expires_at: datetime
 
 
@@ -151,6 +152,10 @@ class Driver(Protocol):
 
     def is_live(self, target: Target) -> bool:
         """Tell whether the replica's own health endpoint says 200."""
+        ...
+
+    def gpu_fields(self, target: Target) -> dict[str, float]:
+        """Return what the GPU exporter says of the replica's card: DCGM's names, without ``DCGM_FI_``."""
         ...
 
     def ask(self, targets: Sequence[Target], *, tokens: int, timeout: float) -> list[Answer]:

@@ -5,6 +5,7 @@ from typing import Any
 from chaos.faults.base import Fault, FaultRegistry
 from chaos.faults.engine_crash import EngineCrash, EngineCrashLoop
 from chaos.faults.engine_hang import EngineHang
+from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.gray import ReplicaGray, ZoneGray
 from chaos.faults.node_hang import NodeHang
 from chaos.faults.outage import NodeKill, ZoneOutage
@@ -18,6 +19,7 @@ BUILT_IN: tuple[Fault[Any], ...] = (
     EngineHang(),
     EngineCrash(),
     EngineCrashLoop(),
+    GpuXid(),
 )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from chaos.lab.node.xid import CATALOGUE
 from controlplane.kernel.clock import to_rfc3339
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import Model
@@ -24,11 +25,12 @@ _MAX_FACTOR = 1000.0
 
 
 class FaultKind(StrEnum):
-    """What can be done to an engine."""
+    """What can be done to an engine, or to the card that it runs on."""
 
     SLOW = "slow"
     HANG = "hang"
     CRASH = "crash"
+    XID = "xid"
 
 
 class FaultSpec(Model):
@@ -43,6 +45,7 @@ class FaultSpec(Model):
     every: float | None = Field(
         default=None, gt=0.0, description="crash: again, seconds after each start; without it once"
     )
+    code: int | None = Field(default=None, description="xid: the error's code")
     expires_at: AwareDatetime
 
     @property
@@ -62,6 +65,10 @@ class FaultSpec(Model):
             raise ValueError("a slow fault needs a factor, and only a slow fault has one")
         if self.kind is not FaultKind.CRASH and (self.keep_alive or self.every is not None):
             raise ValueError("keepAlive and every are for a crash")
+        if (self.kind is FaultKind.XID) != (self.code is not None):
+            raise ValueError("an xid fault needs a code, and only an xid fault has one")
+        if self.code is not None and self.code not in CATALOGUE:
+            raise ValueError(f"XID {self.code} is not known here; known: {', '.join(map(str, CATALOGUE))}")
         if self.keep_alive and self.every is not None:
             raise ValueError("no keepAlive with every: a server that stays is not started again")
         if self.replicas is not None and not self.replicas:
@@ -146,6 +153,14 @@ class FaultBook:
             if fault.spec.kind is FaultKind.CRASH and fault.hits(replica, uid)
         ]
         return min(hits, key=lambda fault: fault.spec.every or 0.0, default=None)
+
+    def xids(self, replica: str) -> dict[str, int]:
+        """Return the XID errors that befall a replica's card, by fault, oldest first."""
+        return {
+            fault.id: fault.spec.code
+            for fault in self._faults.values()
+            if fault.spec.code is not None and replica in fault.incarnations
+        }
 
     def holds(self, identifier: str) -> bool:
         """Whether a fault of this id is there."""

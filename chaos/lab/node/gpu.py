@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from chaos.lab.engine.engine import Engine
+from chaos.lab.node.xid import Health
 
 MODEL_NAME = "NVIDIA H100 80GB HBM3"
 
@@ -90,6 +91,8 @@ class Gpu:
     def __init__(self, uuid: str, index: int, now: float) -> None:
         self.uuid = uuid
         self.index = index
+        self.bus_id = f"0000:{0x1B + 0x20 * index:02X}:00"
+        self.health = Health()
         self.memory = Memory.EMPTY
         self._since = now
         self._engine: Engine | None = None

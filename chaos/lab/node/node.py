@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
+from collections import deque
 from typing import Any
 
 from aiohttp import web
@@ -20,10 +22,13 @@ from chaos.lab.node.faults import FaultBook, FaultSpec
 from chaos.lab.node.gpu import Gpu
 from chaos.lab.node.http import TEXT_FORMAT
 from chaos.lab.node.replica import Replica, bind, drop_connections
-from controlplane.kernel.clock import Clock
+from chaos.lab.node.xid import START_FAILS_AFTER, Effect, kernel_line
+from controlplane.kernel.clock import Clock, to_rfc3339
 from controlplane.kernel.errors import FleetwardError, InvalidInput, NotFound
 
 log = logging.getLogger(__name__)
+
+_KERNEL_LINES = 50  # of the kernel's log, as far as the lab has one: its NVRM lines
 
 
 class Node:
@@ -35,6 +40,7 @@ class Node:
         self._loop = asyncio.get_running_loop()
         self._faults = FaultBook()
         self._expiry: asyncio.TimerHandle | None = None
+        self._kernel_log: deque[str] = deque(maxlen=_KERNEL_LINES)
         self._strikes: dict[str, asyncio.TimerHandle] = {}
         self._replicas: dict[str, Replica] = {}
         for index, replica in enumerate(config.replicas):
@@ -106,6 +112,7 @@ class Node:
             "zone": self._config.zone,
             "replicas": [replica.status() for replica in self._replicas.values()],
             "faults": self._faults.describe(self._incarnations()),
+            "kernelLog": list(self._kernel_log),
         }
 
     def put_fault(self, identifier: str, spec: FaultSpec) -> None:
@@ -163,26 +170,46 @@ class Node:
 
     def _apply(self, replica: Replica) -> None:
         """Put a replica's present incarnation into the condition that the faults in force ask for."""
+        self._befall(replica)
         if replica.alive:
+            hung = self._faults.hung(replica.name, replica.uid) or replica.gpu.health.hangs(replica.uid)
             replica.driver.set_faults(
-                slow_factor=self._faults.slow_factor(replica.name, replica.uid),
-                hung=self._faults.hung(replica.name, replica.uid),
+                slow_factor=self._faults.slow_factor(replica.name, replica.uid), hung=hung
             )
         if replica.crashed_by is not None and not self._faults.holds(replica.crashed_by):
             replica.pardon()
         self._strike(replica)
 
+    def _befall(self, replica: Replica) -> None:
+        """Let XID errors befall the replica's card, each once, and forget those whose fault is over."""
+        health, errors = replica.gpu.health, self._faults.xids(replica.name)
+        health.forget_but(set(errors))
+        for identifier, code in errors.items():
+            effect = health.strike(identifier, code, replica.uid)
+            if effect is None:
+                continue
+            line = kernel_line(replica.gpu.bus_id, code)
+            self._kernel_log.append(f"{to_rfc3339(self._clock.now())} {line}")
+            log.error("%s: kernel: %s", self._config.node, line)
+            if effect not in {Effect.NOTHING, Effect.HANGS}:
+                replica.crash(identifier, keep_alive=False)
+
     def _strike(self, replica: Replica) -> None:
         """Crash the replica if a fault says so, or come back when it will."""
         if (former := self._strikes.pop(replica.name, None)) is not None:
             former.cancel()
-        crash = self._faults.crash(replica.name, replica.uid)
-        if crash is None or not replica.alive:
+        if not replica.alive:
             return
-        due = replica.began_at + crash.spec.every if crash.spec.every else self._loop.time()
-        if due <= self._loop.time():
-            replica.crash(crash.id, keep_alive=crash.spec.keep_alive)
-        else:
+        now, due, cause, keep_alive = self._loop.time(), math.inf, "", False
+        if (crash := self._faults.crash(replica.name, replica.uid)) is not None:
+            due, cause = replica.began_at + (crash.spec.every or 0.0), crash.id
+            keep_alive = crash.spec.keep_alive
+        health = replica.gpu.health
+        if (spoiler := health.spoiler()) is not None and not health.hangs(replica.uid):
+            due, cause, keep_alive = min(due, replica.began_at + START_FAILS_AFTER), spoiler, False
+        if due <= now:
+            replica.crash(cause, keep_alive=keep_alive)
+        elif due < math.inf:
             self._strikes[replica.name] = self._loop.call_at(due, self._strike, replica)
 
 

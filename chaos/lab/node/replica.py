@@ -197,6 +197,7 @@ class Replica:
             "restarts": self._backoff.restarts,
             "backoff": self._next_start is not None,
             "exitCode": self._exit_code,
+            "gpuOffered": self.gpu.health.offered,
         }
 
     def _empty_card(self) -> None:

@@ -29,10 +29,12 @@ KINDS = [("zone.gray", ZONE), ("engine.hang", REPLICA), ("zone.outage", ZONE)]
 TOGETHER = [
     ("engine.crash-loop", "chat/local/zone-a/node-a1/replica-a1-0"),
     ("engine.crash", "chat/local/zone-a/node-a2/replica-a2-0"),
+    ("gpu.xid", "chat/local/zone-c/node-c2/replica-c2-0"),
     ("replica.gray", "chat/local/zone-c/node-c1/replica-c1-0"),
     ("node.hang", "chat/local/zone-b/node-b1"),
     ("node.kill", "chat/local/zone-b/node-b2"),
 ]
+PARAMETERS = {"gpu.xid": {"xid": 79}}
 
 Break = Callable[[str, str, float], FaultRecord]
 
@@ -47,6 +49,7 @@ def broken(life: FaultLife, database: Database) -> Iterator[Break]:
             FaultRecord(
                 id=new_id("fault"), kind=kind, drill="test", service="chat", targets=(target,),
                 state=FaultState.PLANNED, expires_at=now + timedelta(seconds=seconds), created_at=now,
+                parameters=PARAMETERS.get(kind, {}),
             )
         )  # fmt: skip
         life.arm(fault.id)

@@ -25,7 +25,9 @@ TARGETS = {
     "engine.hang": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.crash": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.crash-loop": "chat/local/zone-b/node-b1/replica-b1-0",
+    "gpu.xid": "chat/local/zone-b/node-b1/replica-b1-0",
 }
+PARAMETERS = {"gpu.xid": {"xid": 79}}
 
 
 @pytest.fixture
@@ -65,4 +67,5 @@ def planned(request: pytest.FixtureRequest, clock: VirtualClock) -> FaultRecord:
     return FaultRecord(
         id="fault-1", kind=kind, drill="rehearsal", run="run-1", service="chat", targets=(TARGETS[kind],),
         state=FaultState.PLANNED, expires_at=clock.now() + timedelta(seconds=60), created_at=clock.now(),
+        parameters=PARAMETERS.get(kind, {}),
     )  # fmt: skip

@@ -143,3 +143,43 @@ def test_a_node_that_was_started_again_is_neither_stopped_nor_continued(
     driver.pause("node-b1", present, planned.expires_at)
     life.revert(planned.id, "over")
     assert driver.is_paused("node-b1")
+
+
+@pytest.mark.parametrize(
+    ("xid", "detail"),
+    [
+        (79, "the card shows XID 79 and the engine died"),
+        (48, "the card shows XID 48 and the engine died"),
+        (94, "the card shows XID 94 and the engine died"),
+        (119, "the card shows XID 119 and the engine hangs"),
+        (63, "the card shows XID 63 and the engine goes on"),
+    ],
+)
+@pytest.mark.parametrize("planned", ["gpu.xid"], indirect=True)
+def test_an_error_of_a_card_is_seen_by_both_of_its_signals(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, driver: MemoryDriver, xid: int, detail: str
+) -> None:
+    life.plan(planned.model_copy(update={"parameters": {"xid": xid}}))
+    life.arm(planned.id)
+    life.inject(planned.id)
+    assert life.verify(planned.id).detail == detail
+    life.revert(planned.id, "over")
+    clock.advance(5)
+    assert life.revert(planned.id, "over").state is FaultState.VERIFIED_CLEAR
+    assert driver.gpu_fields(HUNG)["DEV_XID_ERRORS"] == 0
+
+
+@pytest.mark.parametrize("planned", ["gpu.xid"], indirect=True)
+def test_a_code_without_its_effect_on_the_engine_is_not_taken_for_the_error(
+    life: FaultLife, planned: FaultRecord, driver: MemoryDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_befall", lambda *_: None)
+    life.plan(planned)
+    life.arm(planned.id)
+    life.inject(planned.id)
+    assert life.verify(planned.id).detail == "replica-b1-0 still runs"
+
+
+def test_a_code_that_nobody_knows_is_refused_with_those_that_are(faults: FaultRegistry) -> None:
+    with pytest.raises(InvalidInput, match=r"no XID 12 is known here; known: 8, 13"):
+        read_parameters(faults.get("gpu.xid"), {"xid": 12})

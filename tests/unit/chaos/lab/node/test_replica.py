@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from chaos.lab.engine.engine import Engine
+from chaos.lab.node import dcgm
 from chaos.lab.node.config import NodeConfig
 from chaos.lab.node.faults import FaultKind, FaultSpec
+from chaos.lab.node.gpu import Gpu
 from chaos.lab.node.kubelet import CrashBackoff
 from chaos.lab.node.node import Node
 from controlplane.kernel.clock import VirtualClock
@@ -45,9 +48,26 @@ class Broken:
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def put(self, **fields: Any) -> None:
-        spec = FaultSpec(kind=FaultKind.CRASH, replicas=(NAME,), expires_at=END, **fields)
+    def put(self, kind: FaultKind = FaultKind.CRASH, **fields: Any) -> None:
+        spec = FaultSpec(kind=kind, replicas=(NAME,), expires_at=END, **fields)
         self._node.put_fault("fault-1", spec)
+
+    @property
+    def engine(self) -> Engine:
+        return self._node.replica(NAME).driver.engine
+
+    @property
+    def gpu(self) -> Gpu:
+        return self._node.replica(NAME).gpu
+
+    @property
+    def kernel_log(self) -> list[str]:
+        lines: list[str] = self._node.status()["kernelLog"]
+        return lines
+
+    def exporter(self) -> str:
+        loop = asyncio.get_running_loop()
+        return dcgm.exposition("node-a1", [dcgm.Assignment(self.gpu, NAME)], loop.time()).decode()
 
     def delete(self) -> None:
         self._node.delete_fault("fault-1")
@@ -168,6 +188,68 @@ def test_a_crash_loop_that_is_over_leaves_no_backoff(run: Run, config: NodeConfi
             await asyncio.sleep(LOAD + 1)
             assert (on.status["state"], on.status["backoff"]) == ("ready", False)
             assert await on.starts(700) == []
+
+    run(main)
+
+
+def test_a_card_that_is_lost_leaves_its_code_and_no_start_succeeds(run: Run, config: NodeConfig) -> None:
+    async def main() -> None:
+        async with broken(config) as on:
+            on.put(FaultKind.XID, code=79)
+            on.put(FaultKind.XID, code=79)
+            [line] = on.kernel_log
+            assert line.startswith("2026-01-01T00:00:00.000Z NVRM: Xid (PCI:0000:1B:00): 79, pid=")
+            assert line.endswith(", GPU has fallen off the bus")
+            series = [line for line in on.exporter().splitlines() if not line.startswith("#")]
+            assert [line.split("{")[0] for line in series] == ["DCGM_FI_DEV_XID_ERRORS"]
+            assert 'err_code="79",err_msg="GPU has fallen off the bus"' in series[0]
+            assert (on.status["state"], on.status["gpuOffered"]) == ("stopped", False)
+            on.gpu.health.reset()
+            await asyncio.sleep(60)
+            assert (on.status["state"], on.status["restarts"]) == ("stopped", 3)
+            on.delete()
+            await asyncio.sleep(LOAD + 1)
+            assert (on.status["state"], on.status["gpuOffered"], on.gpu.health.xid) == ("ready", True, 0)
+            assert "DCGM_FI_DEV_GPU_TEMP{" in on.exporter()
+
+    run(main)
+
+
+def test_a_card_with_a_memory_error_serves_again_after_a_reset_and_keeps_the_code(
+    run: Run, config: NodeConfig
+) -> None:
+    async def main() -> None:
+        async with broken(config) as on:
+            on.put(FaultKind.XID, code=48)
+            await on.restart()
+            await asyncio.sleep(LOAD + 1)
+            assert on.status["state"] == "stopped"
+            on.gpu.health.reset()
+            await on.restart()
+            await asyncio.sleep(LOAD + 1)
+            assert (on.status["state"], on.gpu.health.xid) == ("ready", 48)
+            on.put(FaultKind.XID, code=48)
+            assert on.status["state"] == "ready"
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "hung", "offered"),
+    [(31, "stopped", True, True), (63, "ready", False, False), (119, "ready", True, False)],
+)
+def test_other_errors_end_the_engine_once_stop_it_or_leave_it_alone(
+    run: Run, config: NodeConfig, code: int, state: str, hung: bool, offered: bool
+) -> None:
+    async def main() -> None:
+        async with broken(config) as on:
+            engine = on.engine
+            on.put(FaultKind.XID, code=code)
+            assert (on.status["state"], engine.hung, on.status["gpuOffered"]) == (state, hung, offered)
+            assert f'err_code="{code}"' in on.exporter()
+            on.delete()
+            await asyncio.sleep(LOAD + 2)
+            assert (on.status["state"], on.engine.hung) == ("ready", False)
 
     run(main)
 
