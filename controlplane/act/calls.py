@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import Turn, Work
 from controlplane.act.outcomes import backoff_seconds, outcome_of
 from controlplane.kernel.durations import format_duration
-from controlplane.kernel.errors import InvalidInput
+from controlplane.kernel.errors import FleetwardError, InvalidInput
+from controlplane.kernel.templating import evaluate
 from controlplane.model.action import Action, Dimension
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
-from controlplane.model.playbook import Step
+from controlplane.model.playbook import Retry, Step
 from controlplane.model.records import StepRecord
 from controlplane.model.states import StepState
 
@@ -54,18 +56,29 @@ class CallStep:
         return outcome
 
     def record(self, turn: Turn, result: Outcome) -> Work | None:
-        record = turn.step(self.step.id)
+        record = turn.step(self.context.step_id)
         self.context.settle(turn.tx)
-        if self.look or turn.run.progress.get("look") is not None:
-            turn.remember(look=record.id if self.look else None)
+        _remember_look(turn, record, look=self.look)
         match result:
             case Done(outputs=outputs):
-                _done(turn, record, outputs)
+                self._done(turn, record, outputs)
             case Again():
                 _again(turn, self.step, record, result)
             case Failed():
                 _failed(turn, self.step, record, result)
         return None
+
+    def _done(self, turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:
+        """Finish the step, with the outputs that the playbook adds to the action's own."""
+        names = {**self.context.scope, "outputs": outputs}
+        try:
+            added = {name: evaluate(source, names) for name, source in self.step.outputs.items()}
+            outputs = {**outputs, **to_jsonable_python(added)}
+        except (FleetwardError, PydanticSerializationError) as error:
+            failed = Failed(FailureKind.PERMANENT, f"it is done, but its outputs: {error}", outputs)
+            _failed(turn, self.step.model_copy(update={"retry": Retry()}), record, failed)
+            return
+        _done(turn, record, outputs)
 
     def _observe(self, why: str) -> Outcome:
         """Ask the action whether it happened; when nobody can tell, only what is idempotent is retried."""
@@ -92,7 +105,7 @@ def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, loo
         key = f"{record.run}/{record.id}"
         turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
     context = context_for(
-        turn, record.id, record.attempt, state=record.resume_state, started_at=record.started_at
+        turn, record, record.attempt, state=record.resume_state, started_at=record.started_at
     )
     action = turn.parts.actions.get(step.uses)
     return CallStep(step, action, context, record.parameters, look)
@@ -109,7 +122,7 @@ def resume(turn: Turn, step: Step, record: StepRecord) -> Work | None:
             turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", why)
         turn.move_step(record, StepState.FAILED, why)
         return None
-    look = turn.run.progress.get("look") == record.id
+    look = record.id in turn.run.progress.get("look", [])
     return call(turn, step, turn.move_step(record, StepState.RUNNING, quiet=True), look=look)
 
 
@@ -133,6 +146,13 @@ def interrupted(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     return call(turn, step, record, look=not harmless)
 
 
+def _remember_look(turn: Turn, record: StepRecord, *, look: bool) -> None:
+    """Keep the steps that must look again whether something happened before they are called."""
+    looking = turn.run.progress.get("look", [])
+    if look != (record.id in looking):
+        turn.remember(look=[*(id_ for id_ in looking if id_ != record.id), *([record.id] if look else [])])
+
+
 def validated(action: Action[Any], rendered: Mapping[str, Any]) -> Model:
     """Return the parameters as the action declares them; raise `InvalidInput` that names what is wrong."""
     try:
@@ -144,7 +164,7 @@ def validated(action: Action[Any], rendered: Mapping[str, Any]) -> Model:
         raise InvalidInput(msg) from error
 
 
-def deadline(step: Step, record: StepRecord) -> Any:
+def deadline(step: Step, record: StepRecord) -> datetime:
     """Return when the step's time is over, retries and waits counted."""
     assert record.started_at is not None, "only a started step has a deadline"  # noqa: S101
     return record.started_at + timedelta(seconds=step.timeout)
@@ -170,7 +190,7 @@ def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
 def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
     turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", failed.message)
     failures = turn.tx.steps.count_attempts(record.run, record.id, "failed")
-    if failed.kind is FailureKind.TRANSIENT and failures <= step.retry.limit:
+    if failed.kind.value in step.retry.on and failures <= step.retry.limit:
         wait = backoff_seconds(step.retry.backoff, record.run, record.id, failures)
         due = min(turn.now + timedelta(seconds=wait), deadline(step, record))
         reason = (

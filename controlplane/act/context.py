@@ -20,6 +20,7 @@ from controlplane.act.engine import Parts, Turn
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.action import Change
+from controlplane.model.records import StepRecord
 from controlplane.model.service import Service
 from controlplane.model.topology import WriteTag
 from controlplane.platforms.port import CALL_TIMEOUT
@@ -122,16 +123,16 @@ def _data(change: Change) -> dict[str, Any]:
     }
 
 
-def context_for(turn: Turn, step: str, attempt: int, **more: Any) -> StepContext:
+def context_for(turn: Turn, step: StepRecord, attempt: int, **more: Any) -> StepContext:
     """Make the context of a call that this turn hands out."""
     return StepContext(
         parts=turn.parts,
         run_id=turn.run.id,
-        step_id=step,
+        step_id=step.id,
         attempt=attempt,
         fence=turn.fence,
         service=turn.pinned.service,
-        scope=turn.scope,
+        scope=turn.scope_of(step),
         state=more.pop("state", {}),
         clock=turn.parts.clock,
         started_at=more.pop("started_at", None) or turn.now,

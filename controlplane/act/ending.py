@@ -8,6 +8,7 @@ reported and never forced.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import structlog
 
 from controlplane.act.context import StepContext, context_for
-from controlplane.act.engine import CONTINUE, Next, Turn, Wait, Work
+from controlplane.act.engine import CONTINUE, Next, Parts, Turn, Wait, Work
 from controlplane.act.outcomes import backoff_seconds
 from controlplane.kernel.errors import (
     Ambiguous,
@@ -55,15 +56,15 @@ def go_on_ending(turn: Turn) -> Next:
         return Wait(datetime.fromisoformat(retry_at), turn.run.waiting)
     if turn.run.state is not RunState.UNDOING and turn.run.progress.get("undo"):
         _spare(turn)
-        if turn.tx.undo.next(turn.run.id) is not None:
+        if turn.tx.undo.pending(turn.run.id):
             why = turn.run.reason
             turn.move(RunState.UNDOING, f"taking back what it did: {why}")
             turn.update(reason=why)
             return CONTINUE
     if turn.run.state is RunState.UNDOING:
-        record = turn.tx.undo.next(turn.run.id)
-        if record is not None:
-            return _undo(turn, record)
+        left = turn.tx.undo.pending(turn.run.id)
+        if left:
+            return _undo(turn, _last(turn, left))
     notify = _escalation(turn, final)
     if notify is not None:
         return notify
@@ -121,11 +122,11 @@ class Notify:
     notification: Notification
     channel: str
     key: str
-    context: StepContext
+    parts: Parts
 
     def perform(self) -> FleetwardError | None:
         try:
-            self.context.port(Notifier).send(self.notification, channel=self.channel, key=self.key)
+            self.parts.port(Notifier).send(self.notification, channel=self.channel, key=self.key)
         except FleetwardError as error:
             return error
         return None
@@ -162,6 +163,21 @@ def _spare(turn: Turn) -> None:
         turn.journal("undo.kept", f"{view.field} of {view.target}: kept ({why})", step=view.step)
 
 
+def _last(turn: Turn, left: Sequence[UndoRecord]) -> UndoRecord:
+    """Return what is taken back next: the newest change of the step that ended last.
+
+    What a step needs ended before it; at one and the same moment the order of the plan decides.
+    """
+    steps = {step.id: step for step in turn.steps}
+
+    def age(place: int) -> tuple[datetime, int, int, int]:
+        step = steps[left[place].step]
+        rank = turn.pinned.plan.ranks[turn.pinned.plan.step(step.id).id]
+        return (step.ended_at or turn.now, rank, step.item_index or 0, place)
+
+    return left[max(range(len(left)), key=age)]
+
+
 def _undo(turn: Turn, record: UndoRecord) -> Next:
     step = turn.pinned.plan.step(record.step)
     if step.uses not in turn.parts.actions:
@@ -171,7 +187,7 @@ def _undo(turn: Turn, record: UndoRecord) -> Next:
     done = turn.step(record.step)
     attempt = max(1, done.attempt)
     context = context_for(
-        turn, step.id, attempt, started_at=done.started_at, state=done.resume_state, undoing=True
+        turn, done, attempt, started_at=done.started_at, state=done.resume_state, undoing=True
     )
     return UndoChange(record, turn.parts.actions.get(step.uses), context)
 
@@ -193,8 +209,7 @@ def _escalation(turn: Turn, final: RunState) -> Notify | None:
         severity="critical",
         facts={"run": run.id, "service": run.service, "state": final.value, "trigger": run.trigger},
     )
-    context = context_for(turn, "escalate", 1)
-    return Notify(notification, channels[told], f"{run.id}/escalate/{told}", context)
+    return Notify(notification, channels[told], f"{run.id}/escalate/{told}", turn.parts)
 
 
 def _troubles(turn: Turn) -> list[Any]:

@@ -6,7 +6,7 @@ to do outside of any transaction, or with None: the run was released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -97,6 +97,13 @@ class Turn:
         """What the expressions of the run's steps may name now."""
         return run_scope(self.run, self.pinned.service, self.steps, self.now)
 
+    def scope_of(self, record: StepRecord) -> dict[str, Any]:
+        """What the expressions of one step may name now: of an item also the item."""
+        for_each = self.pinned.plan.step(record.id).for_each
+        if for_each is None or record.item_index is None:
+            return self.scope
+        return {**self.scope, for_each.as_: record.item}
+
     @property
     def halts(self) -> list[Halt]:
         """The halts in force; read once in a turn."""
@@ -117,6 +124,11 @@ class Turn:
         """Change what is remembered of a step beside its state."""
         self.tx.steps.update(record.run, record.id, **values)
         return self._keep(record.model_copy(update=values))
+
+    def add_items(self, record: StepRecord, items: Sequence[Any]) -> None:
+        """Write down the items of a step."""
+        self.tx.steps.add_items(record, items)
+        self._steps = None
 
     def _keep(self, record: StepRecord) -> StepRecord:
         self._steps = [record if step.id == record.id else step for step in self.steps]

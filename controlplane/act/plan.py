@@ -6,13 +6,15 @@ and never changes, so that a run does not depend on what is loaded later.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import Model
-from controlplane.model.graph import check_order
+from controlplane.model.graph import check_order, dependencies, ranks
 from controlplane.model.playbook import (
     Limits,
     OnFailure,
@@ -25,7 +27,7 @@ from controlplane.model.playbook import (
 
 
 class RunPlan(Model):
-    """Steps run in their order; ``limits`` are judged together with the policy's."""
+    """Steps run in the order of their ``needs``; ``limits`` are judged together with the policy's."""
 
     steps: tuple[Step, ...] = Field(min_length=1, max_length=200)
     verify: tuple[SignalCheck | QueryCheck, ...] = ()
@@ -48,7 +50,22 @@ class RunPlan(Model):
         return cls(steps=spec.steps, verify=spec.verify, on_failure=spec.on_failure, limits=spec.limits)
 
     def step(self, step_id: str) -> Step:
-        return next(step for step in self.steps if step.id == step_id)
+        """Return the step that a record's id is of: ``scale[2]`` is the third item of ``scale``."""
+        return self._by_id[step_id.partition("[")[0]]
+
+    @cached_property
+    def _by_id(self) -> dict[str, Step]:
+        return {step.id: step for step in self.steps}
+
+    @cached_property
+    def needs(self) -> Mapping[str, tuple[str, ...]]:
+        """What each step needs, by id."""
+        return dependencies(self.steps)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, int]:
+        """The place of each step in an order that its needs allow."""
+        return ranks(self.steps)
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
@@ -60,8 +77,4 @@ def _not_yet(spec: PlaybookSpec) -> dict[str, bool]:
         "`approval`": spec.approval is not None,
         "`budget`": spec.budget is not None,
         "`escalate` to a playbook": any(each.playbook for each in spec.on_failure.escalate),
-        "`needs`": any(step.needs is not None for step in spec.steps),
-        "`forEach`": any(step.for_each is not None for step in spec.steps),
-        "`outputs`": any(step.outputs for step in spec.steps),
-        "`retry.on`": any(step.retry.on != ("transient",) for step in spec.steps),
     }

@@ -67,7 +67,7 @@ class PrepareStep:
 
     def _look(self) -> Prepared:
         scope = self.context.scope
-        if self.step.if_ is not None and not evaluate(self.step.if_, scope):
+        if self.step.for_each is None and self.step.if_ is not None and not evaluate(self.step.if_, scope):
             return Prepared(skip=True)
         rendered = render(self.step.with_, scope)
         touches = self.action.touches(validated(self.action, rendered), self.context)
@@ -77,7 +77,7 @@ class PrepareStep:
         return Prepared(rendered, touches, topology)
 
     def record(self, turn: Turn, result: Prepared) -> Work | None:
-        record = turn.step(self.step.id)
+        record = turn.step(self.context.step_id)
         if isinstance(result.error, Unavailable):
             _block(turn, self.step, record, f"cannot look before the start: {result.error}")
             return None
@@ -85,6 +85,7 @@ class PrepareStep:
             _refuse(turn, record, str(result.error))
             return None
         if result.skip:
+            unblock(turn, record)
             turn.move_step(record, StepState.SKIPPED, f"`{self.step.if_}` is false")
             return None
         halt = halted(turn, [touch.target for touch in result.touches])
@@ -107,6 +108,7 @@ class PrepareStep:
         returned = [[str(t.target), t.dimension.value] for t in prepared.touches if t.returns]
         if returned:
             turn.remember(returned={**turn.run.progress.get("returned", {}), record.id: returned})
+        unblock(turn, record)
         values: dict[str, Any] = {"attempt": 1, "parameters": prepared.parameters or {}, "blocked_at": None}
         record = turn.move_step(record, StepState.RUNNING, f"{self.step.uses} starts", **values)
         return call(turn, self.step, record, fresh=True)
@@ -118,7 +120,7 @@ def prepare(turn: Turn, step: Step, record: StepRecord) -> Work | None:
         _refuse(turn, record, f"this worker does not know the action `{step.uses}`")
         return None
     action = turn.parts.actions.get(step.uses)
-    work = PrepareStep(step, action, context_for(turn, step.id, 1))
+    work = PrepareStep(step, action, context_for(turn, record, 1))
     if type(action).touches is not Action.touches:
         return work
     return work.record(turn, work.perform())
@@ -157,6 +159,7 @@ def _judge(turn: Turn, record: StepRecord, prepared: Prepared) -> tuple[Verdict,
 
 def _refuse(turn: Turn, record: StepRecord, why: str) -> None:
     """Fail a step that may not start."""
+    unblock(turn, record)
     record = turn.move_step(record, StepState.RUNNING, quiet=True)
     turn.move_step(record, StepState.FAILED, why)
 
@@ -174,7 +177,21 @@ def _block(turn: Turn, step: Step, record: StepRecord, why: str) -> None:
 def _wait(turn: Turn, record: StepRecord, why: str) -> None:
     due = turn.now + timedelta(seconds=BLOCKED_SECONDS)
     turn.change_step(record, due_at=due)
-    if turn.run.waiting != why:
+    blocked = turn.run.progress.get("blocked", {})
+    if blocked.get(record.id) != why:
         turn.journal("step.blocked", why, step=record.id)
-        turn.update(waiting=why)
         turn.tx.emit("run", turn.run.id)
+        _say_blocked(turn, {**blocked, record.id: why})
+
+
+def unblock(turn: Turn, record: StepRecord) -> None:
+    """Forget why a step was kept from its start."""
+    blocked = turn.run.progress.get("blocked", {})
+    if record.id in blocked:
+        _say_blocked(turn, {id_: why for id_, why in blocked.items() if id_ != record.id})
+
+
+def _say_blocked(turn: Turn, blocked: dict[str, str]) -> None:
+    """Keep why steps wait for their start; together they are what the run waits for."""
+    turn.remember(blocked=blocked)
+    turn.update(waiting="; ".join(dict.fromkeys(blocked.values())))

@@ -53,7 +53,7 @@ def retry_run(
 
 def carried_steps(plan: RunPlan, steps: Sequence[StepRecord], undo: Iterable[UndoView]) -> list[StepRecord]:
     """Return the steps that are over, whose effects still stand, and which need only such steps."""
-    gone = {view.step for view in undo if view.status in _GONE}
+    gone = {plan.step(view.step).id for view in undo if view.status in _GONE}
     records = {record.id: record for record in steps}
     needed = dependencies(plan.steps)
     carried: dict[str, StepRecord] = {}

@@ -36,7 +36,11 @@ def run_scope(run: Run, service: Service, steps: Iterable[StepRecord], now: date
         "incident": given.get("incident"),
         "service": service,
         "inputs": run.inputs,
-        "steps": {step.id: {"outputs": step.outputs, "state": step.state.value} for step in steps},
+        "steps": {
+            step.id: {"outputs": step.outputs, "state": step.state.value}
+            for step in steps
+            if step.item_index is None
+        },
         "limits": given.get("limits", {}),
         "run": {"id": run.id, "name": run.name, "kind": run.kind, "target": run.target},
         "now": now,

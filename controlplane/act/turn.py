@@ -6,15 +6,15 @@ outside, a wait, or `CONTINUE` after it has changed something itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
+from controlplane.act import loops, order
 from controlplane.act.calls import deadline, interrupted, resume
 from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
-from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare
+from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare, unblock
 from controlplane.act.verify import verify
-from controlplane.model.playbook import Step
 from controlplane.model.records import StepRecord
 from controlplane.model.states import RunState, StepState, is_final
 
@@ -46,10 +46,9 @@ def _stopped(turn: Turn) -> Next | None:
             return begin_ending(turn, RunState.CANCELLED, f"halted by {halt.by}: {halt.reason}", undo=True)
     if run.stop == "cancel":
         return begin_ending(turn, RunState.CANCELLED, run.stop_reason, undo=run.stop_undo)
-    if run.stop == "supersede":
-        open_step = _current(turn.steps)
-        if open_step is None or open_step.state is StepState.PENDING or run.state is not RunState.RUNNING:
-            return begin_ending(turn, RunState.SUPERSEDED, run.stop_reason, undo=False)
+    idle = run.state is not RunState.RUNNING or not order.under_way(turn.pinned.plan, turn.steps)
+    if run.stop == "supersede" and idle:
+        return begin_ending(turn, RunState.SUPERSEDED, run.stop_reason, undo=False)
     return None
 
 
@@ -67,36 +66,50 @@ def _queued(turn: Turn) -> Next:
 
 
 def _running(turn: Turn) -> Next:
-    for step in turn.steps:
-        if step.state is StepState.FAILED and not turn.pinned.plan.step(step.id).continue_on_error:
-            undo = turn.pinned.plan.on_failure.undo or turn.run.kind == "drill"
-            return begin_ending(turn, RunState.FAILED, f"step {step.id} failed: {step.error}", undo=undo)
-    current = _current(turn.steps)
-    if current is None:
+    """Start what may start, then call again what is due: the one that has waited longest first."""
+    if loops.close(turn):
+        return CONTINUE
+    plan = turn.pinned.plan
+    open_ = order.under_way(plan, turn.steps)
+    failed = order.failed(plan, turn.steps)
+    if failed is not None and not open_:
+        undo = plan.on_failure.undo or turn.run.kind == "drill"
+        return begin_ending(turn, RunState.FAILED, f"step {failed.id} failed: {failed.error}", undo=undo)
+    if all(is_final(step.state) for step in turn.steps):
         return _steps_are_over(turn)
-    planned = turn.pinned.plan.step(current.id)
-    if current.state is StepState.RUNNING:
-        return interrupted(turn, planned, current) or CONTINUE
-    if current.state is StepState.WAITING:
-        due = min(current.due_at or turn.now, deadline(planned, current))
-        if due > turn.now:
-            return Wait(due, turn.run.waiting)
-        return resume(turn, planned, current) or CONTINUE
-    return _pending(turn, planned, current)
-
-
-def _pending(turn: Turn, planned: Step, current: StepRecord) -> Next:
-    if turn.run.paused is not None:
+    for step in open_:
+        if step.state is StepState.RUNNING:
+            return interrupted(turn, plan.step(step.id), step) or CONTINUE
+    starts = failed is None and turn.run.stop is None and turn.run.paused is None
+    for step in order.startable(plan, turn.steps, turn.now) if starts else ():
+        return _start(turn, step)
+    waiting = sorted(open_, key=lambda step: _due(turn, step))
+    if waiting and _due(turn, waiting[0]) <= turn.now:
+        return resume(turn, plan.step(waiting[0].id), waiting[0]) or CONTINUE
+    if turn.run.paused is not None and not waiting:
         return _wait(turn, PAUSED_SECONDS, turn.run.paused)
-    if current.due_at is not None and current.due_at > turn.now:
-        return Wait(current.due_at, turn.run.waiting)
+    held_back = order.next_due(turn.steps, turn.now) if starts else ()
+    return Wait(min([*(_due(turn, step) for step in waiting), *held_back]), turn.run.waiting)
+
+
+def _start(turn: Turn, step: StepRecord) -> Next:
+    planned = turn.pinned.plan.step(step.id)
+    if turn.run.waiting and not turn.run.progress.get("blocked"):
+        turn.update(waiting="")
     halt = halted(turn)
     if halt is not None:
-        hold_back(turn, current, halt)
+        hold_back(turn, step, halt)
         return CONTINUE
-    if turn.run.waiting:
-        turn.update(waiting="")
-    return prepare(turn, planned, current) or CONTINUE
+    if order.is_loop(turn.pinned.plan, step):
+        unblock(turn, step)
+        loops.begin(turn, planned, step)
+        return CONTINUE
+    return prepare(turn, planned, step) or CONTINUE
+
+
+def _due(turn: Turn, step: StepRecord) -> datetime:
+    """Return when a waiting step is called again, or has run out of time."""
+    return min(step.due_at or turn.now, deadline(turn.pinned.plan.step(step.id), step))
 
 
 def _steps_are_over(turn: Turn) -> Next:
@@ -110,10 +123,6 @@ def _steps_are_over(turn: Turn) -> Next:
 def _undoing_without_end(turn: Turn) -> Next:
     """Only reached when rows were changed by hand: end what is undone as failed."""
     return begin_ending(turn, RunState.FAILED, turn.run.reason, undo=True)
-
-
-def _current(steps: Sequence[StepRecord]) -> StepRecord | None:
-    return next((step for step in steps if not is_final(step.state)), None)
 
 
 def _wait(turn: Turn, seconds: float, why: str) -> Wait:

@@ -81,9 +81,14 @@ class Run(Record):
 
 
 class StepRecord(Record):
+    """One step of a run, or one item of a ``forEach``: then ``id`` is like ``scale[2]``."""
+
     run: str
     id: str
     position: int
+    item_index: int | None = None
+    item: Any = None
+    """As it was worked out when the step started."""
     uses: str
     state: StepState
     attempt: int = 0

@@ -17,7 +17,11 @@ _ATTEMPT = (
     attempts.c.step == bindparam("b_step"),
     attempts.c.attempt == bindparam("b_attempt"),
 )
-_LIST = select(steps).where(steps.c.run == bindparam("b_run")).order_by(steps.c.position)
+_LIST = (
+    select(steps)
+    .where(steps.c.run == bindparam("b_run"))
+    .order_by(steps.c.position, steps.c.item_index.nulls_first())
+)
 _RESUME = (
     update(attempts)
     .where(*_ATTEMPT)
@@ -61,8 +65,18 @@ class StepRepository(Repository):
                 ended = done[str(row["id"])].model_dump(by_alias=False)
                 self.unit.add(steps, **ended | row | {"state": ended["state"].value})
 
+    def add_items(self, loop: StepRecord, items: Sequence[Any]) -> None:
+        """Write a row for each item of a step, each as it was worked out."""
+        same = {"run": loop.run, "position": loop.position, "uses": loop.uses}
+        rows = [
+            {**same, "id": f"{loop.id}[{i}]", "item_index": i, "item": item, "state": StepState.PENDING.value}
+            for i, item in enumerate(items)
+        ]
+        if rows:
+            self.unit.write(insert(steps).values(rows))
+
     def list(self, run: str) -> list[StepRecord]:
-        """List a run's steps in their order."""
+        """List a run's steps in their order, each with its items after it."""
         return [StepRecord.model_validate(row) for row in self.unit.rows(_LIST, {"b_run": run})]
 
     def attempts(self, run: str) -> Sequence[AttemptRecord]:

@@ -138,6 +138,8 @@ steps = Table(
     _of_run(primary_key=True),
     _name("id", primary_key=True),
     Column("position", Integer, nullable=False),
+    Column("item_index", Integer),
+    Column("item", JsonValue),
     _name("uses"),
     _name("state"),
     Column("attempt", Integer, nullable=False, default=0),

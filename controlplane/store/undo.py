@@ -6,6 +6,7 @@ ramp undoes to its beginning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, insert, select, update
@@ -14,7 +15,7 @@ from controlplane.model.action import Change, UndoRecord, UndoStatus
 from controlplane.model.records import UndoView
 from controlplane.model.target import Target
 from controlplane.store.tables import undo_records
-from controlplane.store.unit import Repository
+from controlplane.store.unit import Repository, Row
 
 
 class UndoRepository(Repository):
@@ -53,15 +54,11 @@ class UndoRepository(Repository):
         change = update(undo_records).where(*mine)
         self.unit.write(change.values(status=UndoStatus.KEPT.value, detail=detail, at=self.now))
 
-    def next(self, run: str) -> UndoRecord | None:
-        """Return the record to take back next: the newest that is pending."""
+    def pending(self, run: str) -> Sequence[UndoRecord]:
+        """List the records that are neither taken back nor kept, in the order of their first effects."""
         mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
-        row = self.unit.row(select(undo_records).where(*mine).order_by(undo_records.c.id.desc()).limit(1))
-        if row is None:
-            return None
-        fields = ("run", "step", "field", "before", "intended", "applied", "detail")
-        values: dict[str, Any] = {name: row[name] for name in fields}
-        return UndoRecord(**values, target=Target.parse(row["target"]), status=UndoStatus(row["status"]))
+        rows = self.unit.rows(select(undo_records).where(*mine).order_by(undo_records.c.id))
+        return [_record(row) for row in rows]
 
     def count(self, run: str, *statuses: UndoStatus) -> int:
         """Count the run's records with one of these statuses."""
@@ -82,3 +79,9 @@ class UndoRepository(Repository):
             undo_records.c.target == str(change.target),
             undo_records.c.field == change.field,
         )
+
+
+def _record(row: Row) -> UndoRecord:
+    fields = ("run", "step", "field", "before", "intended", "applied", "detail")
+    values: dict[str, Any] = {name: row[name] for name in fields}
+    return UndoRecord(**values, target=Target.parse(row["target"]), status=UndoStatus(row["status"]))

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from controlplane.act.cancel import cancel_run
+from controlplane.act.cancel import cancel_run, supersede_run
 from controlplane.act.executor import Executor
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
@@ -237,6 +237,14 @@ class Rig:
         with self.database.transaction() as tx:
             values = {"id": new_id("halt"), "reason": "stop it", "by": "ada", "created_at": self.clock.now()}
             return tx.halts.add(Halt(**{**values, **scope})).id
+
+    def lift(self, halt: str) -> None:
+        with self.database.transaction() as tx:
+            tx.halts.lift(halt)
+
+    def supersede(self, run: Run) -> None:
+        with self.database.transaction() as tx:
+            supersede_run(tx, run.id, reason="folded", wake=self.woken.append)
 
     def cancel(self, run: Run, **more: Any) -> None:
         with self.database.transaction() as tx:

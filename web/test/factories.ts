@@ -184,6 +184,8 @@ export const aStep = (set: Partial<StepRecord> = {}): StepRecord => ({
   run: 'run-1',
   id: 'shift',
   position: 0,
+  itemIndex: null,
+  item: null,
   uses: 'traffic.shift',
   state: 'succeeded',
   attempt: 1,

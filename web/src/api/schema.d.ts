@@ -1582,7 +1582,10 @@ export interface components {
             /** Status */
             status: string;
         };
-        /** StepRecord */
+        /**
+         * StepRecord
+         * @description One step of a run, or one item of a ``forEach``: then ``id`` is like ``scale[2]``.
+         */
         StepRecord: {
             /**
              * Attempt
@@ -1602,6 +1605,10 @@ export interface components {
             error: string;
             /** Id */
             id: string;
+            /** Item */
+            item: unknown;
+            /** Itemindex */
+            itemIndex: number | null;
             /** Outputs */
             outputs: {
                 [key: string]: unknown;

@@ -319,7 +319,7 @@ def test_a_halt_holds_until_it_expires_or_is_lifted(database: Database, clock: V
 # ── Undo, journal, events, snapshots, tokens, leases ───────────────────────────────────────────────────────
 
 
-def test_before_is_written_once_and_the_newest_record_is_undone_first(
+def test_before_is_written_once_and_records_are_listed_by_their_first_effects(
     database: Database, clock: VirtualClock
 ) -> None:
     with database.transaction() as tx:
@@ -328,16 +328,16 @@ def test_before_is_written_once_and_the_newest_record_is_undone_first(
         tx.undo.applied("run-1", "shift", Change(ZONE_A, "weight", 100, 50))
         tx.undo.intend("run-1", "shift", Change(ZONE_A, "weight", 50, 0))
         tx.undo.intend("run-1", "later", Change(ZONE_B, "weight", None, 1))
-        newest = tx.undo.next("run-1")
-        assert newest is not None
-        assert (newest.step, newest.before) == ("later", None)
+        assert [(each.step, each.before) for each in tx.undo.pending("run-1")] == [
+            ("shift", 100),
+            ("later", None),
+        ]
         tx.undo.settle("run-1", "later", str(ZONE_B), "weight", UndoStatus.UNDONE, "back")
-        ramp = tx.undo.next("run-1")
-        assert ramp is not None
+        (ramp,) = tx.undo.pending("run-1")
         assert (ramp.before, ramp.applied, ramp.intended) == (100, 50, 0)
         assert [ramp.is_ours(weight) for weight in (50, 0, 100)] == [True, True, False]
         tx.undo.keep("run-1", "it succeeded")
-        assert tx.undo.next("run-1") is None
+        assert tx.undo.pending("run-1") == []
         assert tx.undo.count("run-1", UndoStatus.KEPT, UndoStatus.UNDONE) == 2
 
 
