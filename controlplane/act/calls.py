@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import Turn, Work
 from controlplane.act.outcomes import backoff_seconds, outcome_of
+from controlplane.act.take_back import write_back
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import FleetwardError, InvalidInput
 from controlplane.kernel.templating import evaluate
@@ -66,6 +67,7 @@ class CallStep:
                 _again(turn, self.step, record, result)
             case Failed():
                 _failed(turn, self.step, record, result)
+        write_back(turn, self.step)
         return None
 
     def _done(self, turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from controlplane.act.engine import Parts, Pinned, Turn, Wait, Work
 from controlplane.act.keeper import LeaseKeeper
 from controlplane.act.plan import RunPlan
 from controlplane.act.sweep import sweep
+from controlplane.act.take_back import EngineActions, TakeBack
 from controlplane.act.turn import next_due
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Fenced, Unavailable
@@ -63,7 +64,8 @@ class Executor:
 
         ``keep_leases``: renew the lease from a thread while a call lasts, on the machine's time.
         """
-        self._parts = Parts(database, actions, ports, wake, clock, owner, lease_seconds)
+        known = EngineActions(actions, TakeBack(database, actions))
+        self._parts = Parts(database, known, ports, wake, clock, owner, lease_seconds)
         self._keeper = LeaseKeeper(database, lease_seconds) if keep_leases else None
         self._revisions: dict[str, Kind] = {}
 

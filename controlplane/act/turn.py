@@ -14,6 +14,7 @@ from controlplane.act.calls import deadline, interrupted, resume
 from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
 from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare, unblock
+from controlplane.act.take_back import not_taken_back
 from controlplane.act.verify import verify
 from controlplane.model.records import StepRecord
 from controlplane.model.states import RunState, StepState, is_final
@@ -113,6 +114,9 @@ def _due(turn: Turn, step: StepRecord) -> datetime:
 
 
 def _steps_are_over(turn: Turn) -> Next:
+    left = not_taken_back(turn)
+    if left is not None:
+        return begin_ending(turn, RunState.FAILED, left, undo=False)
     if turn.pinned.plan.verify:
         turn.move(RunState.VERIFYING, "all steps are over: proving that it helped")
     else:

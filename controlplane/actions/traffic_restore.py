@@ -101,6 +101,12 @@ class TrafficRestore(Action[RestoreParameters]):
         """Go on: a stage's weight says by itself whether it was written, and its key bars a second effect."""
         return Again(0.0, dict(context.state), "the answer was lost: looking at the weight that stands")
 
+    def undo_touches(
+        self, record: UndoRecord, parameters: RestoreParameters, context: ActionContext
+    ) -> list[Touch]:
+        del parameters
+        return weights.undo_touches(record, context)
+
     def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
         return weights.restore(record, context)
 

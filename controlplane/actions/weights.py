@@ -9,7 +9,15 @@ from collections.abc import Collection
 
 from controlplane.actions.evidence import canary_of
 from controlplane.kernel.errors import NotFound, VersionConflict
-from controlplane.model.action import ActionContext, Change, UndoRecord, UndoResult, UndoStatus
+from controlplane.model.action import (
+    ActionContext,
+    Change,
+    Dimension,
+    Touch,
+    UndoRecord,
+    UndoResult,
+    UndoStatus,
+)
 from controlplane.model.outcome import Failed, FailureKind
 from controlplane.model.target import Target
 from controlplane.model.topology import Weights
@@ -69,6 +77,14 @@ def write(
             continue
     msg = f"the weights changed {_TRIES} times while that of {zone} was to be written"
     raise VersionConflict(msg)
+
+
+def undo_touches(record: UndoRecord, context: ActionContext) -> list[Touch]:
+    """List what putting the weight back would do to the zone: a lower one takes it out as a shift does."""
+    present, before = weight_of(str(record.target.zone), read(context)), int(record.before)
+    if present == before:
+        return [Touch(record.target, Dimension.NOTHING)]
+    return [Touch(record.target, Dimension.TRAFFIC, returns=before > present)]
 
 
 def restore(record: UndoRecord, context: ActionContext) -> UndoResult:

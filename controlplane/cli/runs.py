@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
     runs_app.command("list")(list_runs)
     runs_app.command("show")(show_run)
     runs_app.command("logs")(logs)
-    for command in (cancel, retry, pause, continue_):
+    for command in (cancel, retry, undo, pause, continue_):
         runs_app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(runs_app, name="runs")
 
@@ -147,6 +147,19 @@ def retry(
     from controlplane.act.retry import retry_run
 
     _do(state_dir, output, lambda tx: retry_run(tx, run, by=who(as_), reason=reason), f"retries {run}")
+
+
+def undo(
+    run: RunId,
+    state_dir: StateDir = None,
+    reason: Reason = "",
+    as_: As = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Start a run that takes back what an ended one did, where that still stands as it left it."""
+    from controlplane.act.take_back import undo_run
+
+    _do(state_dir, output, lambda tx: undo_run(tx, run, by=who(as_), reason=reason), f"takes back {run}")
 
 
 def pause(

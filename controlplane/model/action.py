@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -176,6 +176,14 @@ class Action(ABC, Generic[P]):
         """After an ambiguous failure: look whether it happened. None means that nobody can tell."""
         del parameters, context
         return None
+
+    def undo_touches(self, record: UndoRecord, parameters: P, context: ActionContext) -> list[Touch]:
+        """List what taking ``record`` back would change: without more, the opposite of doing it."""
+        del record
+        return [
+            replace(touch, returns=not touch.returns and touch.dimension is not Dimension.NOTHING)
+            for touch in self.touches(parameters, context)
+        ]
 
     def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
         """Take one recorded change back, if what stands there is still ours (`UndoRecord.is_ours`)."""

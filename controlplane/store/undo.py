@@ -15,7 +15,7 @@ from controlplane.model.action import Change, UndoRecord, UndoStatus
 from controlplane.model.records import UndoView
 from controlplane.model.target import Target
 from controlplane.store.tables import undo_records
-from controlplane.store.unit import Repository, Row
+from controlplane.store.unit import Repository, Row, equal
 
 
 class UndoRepository(Repository):
@@ -59,6 +59,12 @@ class UndoRepository(Repository):
         mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
         rows = self.unit.rows(select(undo_records).where(*mine).order_by(undo_records.c.id))
         return [_record(row) for row in rows]
+
+    def find(self, run: str, step: str, target: str, field: str) -> UndoRecord | None:
+        """Return one record, whatever came of it."""
+        mine = equal(undo_records, run=run, step=step, target=target, field=field)
+        row = self.unit.row(select(undo_records).where(*mine))
+        return None if row is None else _record(row)
 
     def count(self, run: str, *statuses: UndoStatus) -> int:
         """Count the run's records with one of these statuses."""

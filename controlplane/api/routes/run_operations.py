@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from controlplane.act.cancel import cancel_run
 from controlplane.act.pause import continue_run, pause_run
 from controlplane.act.retry import retry_run
+from controlplane.act.take_back import undo_run
 from controlplane.api.auth import Given, Writer
 from controlplane.api.problems import SignedOut, responses
 from controlplane.api.views.runs import CancelRequest, OperationRequest
@@ -47,3 +48,10 @@ def retry(run_id: str, body: OperationRequest, services: Given, who: Writer) -> 
     """Start a run that goes on where this one failed, and return it."""
     with services.database.transaction() as tx:
         return retry_run(tx, run_id, by=who.name, reason=body.reason)
+
+
+@router.post("/undo", responses=REFUSALS)
+def undo(run_id: str, body: OperationRequest, services: Given, who: Writer) -> Run:
+    """Start a run that takes back what this one did and still stands as it left it, and return it."""
+    with services.database.transaction() as tx:
+        return undo_run(tx, run_id, by=who.name, reason=body.reason)

@@ -10,8 +10,10 @@ from fastapi.testclient import TestClient
 
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
+from controlplane.model.action import Change
 from controlplane.model.records import Run
 from controlplane.model.states import RunState
+from controlplane.model.target import Target
 from controlplane.store.database import Database
 from controlplane.store.transitions import move
 from tests.support.steps import SERVICE
@@ -70,6 +72,19 @@ def test_a_failed_run_is_retried_as_a_new_one(
     assert again.json()["id"] == made.json()["id"]
 
 
+def test_what_an_ended_run_left_is_taken_back_by_a_new_one(
+    client: TestClient, bearer: dict[str, str], start: Start, database: Database
+) -> None:
+    run = start(RunState.RUNNING)
+    with database.transaction() as tx:
+        tx.undo.intend(run.id, "first", Change(Target("chat", "local", "zone-a"), "weight", 100, 0))
+        move(tx, run, RunState.FAILED)
+    made = client.post(f"/api/v1/runs/{run.id}/undo", json={"reason": "no use"}, headers=bearer).json()
+    assert (made["undoOf"], made["startedBy"], made["trigger"]) == (run.id, "admin", "undo")
+    again = client.post(f"/api/v1/runs/{run.id}/undo", json={}, headers=bearer).json()
+    assert again["id"] == made["id"]
+
+
 @pytest.mark.parametrize(
     ("operation", "states"),
     [
@@ -77,6 +92,7 @@ def test_a_failed_run_is_retried_as_a_new_one(
         ("pause", (RunState.RUNNING, RunState.FAILED)),
         ("continue", (RunState.RUNNING, RunState.FAILED)),
         ("retry", (RunState.RUNNING,)),
+        ("undo", (RunState.RUNNING,)),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_state(
@@ -88,7 +104,7 @@ def test_what_makes_no_sense_is_refused_with_the_state(
     assert states[-1].value in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("operation", ["cancel", "pause", "continue", "retry"])
+@pytest.mark.parametrize("operation", ["cancel", "pause", "continue", "retry", "undo"])
 def test_a_run_that_is_not_there_is_not_found(
     client: TestClient, bearer: dict[str, str], operation: str
 ) -> None:

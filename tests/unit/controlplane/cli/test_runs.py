@@ -84,6 +84,6 @@ def test_a_failed_run_is_retried(fleetward: Fleetward, start: Start) -> None:
 
 def test_what_makes_no_sense_is_refused(fleetward: Fleetward, start: Start) -> None:
     run = start(RunState.RUNNING, RunState.SUPERSEDED)
-    for command in ("cancel", "pause", "continue", "retry"):
+    for command in ("cancel", "pause", "continue", "retry", "undo"):
         assert isinstance(fleetward("runs", command, run.id).error, Conflict)
         assert isinstance(fleetward("runs", command, "run-none").error, NotFound)
