@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from controlplane.actions.capacity_check import CapacityCheck
+from controlplane.actions.gpu_recycle import GpuRecycle
+from controlplane.actions.node_cordon import NodeCordon, NodeUncordon
+from controlplane.actions.node_drain import NodeDrain
+from controlplane.actions.node_replace import NodeReplace
 from controlplane.actions.notify_send import NotifySend
 from controlplane.actions.query_wait import QueryWait
+from controlplane.actions.replica_drain import ReplicaDrain
+from controlplane.actions.replica_isolate import ReplicaIsolate
 from controlplane.actions.replica_restart import ReplicaRestart
 from controlplane.actions.traffic_restore import TrafficRestore
 from controlplane.actions.traffic_shift import TrafficShift
+from controlplane.actions.workload_restart import WorkloadRestart
 from controlplane.model.action import ActionRegistry
 
-BUILTIN = (CapacityCheck, NotifySend, QueryWait, ReplicaRestart, TrafficRestore, TrafficShift)
+BUILTIN = (
+    CapacityCheck,
+    GpuRecycle,
+    NodeCordon,
+    NodeDrain,
+    NodeReplace,
+    NodeUncordon,
+    NotifySend,
+    QueryWait,
+    ReplicaDrain,
+    ReplicaIsolate,
+    ReplicaRestart,
+    TrafficRestore,
+    TrafficShift,
+    WorkloadRestart,
+)
 
 
 def register(registry: ActionRegistry) -> None:

@@ -64,8 +64,8 @@ class CapacityCheck(Action[CapacityParameters]):
     Capacity is the ready replicas of the other zones with a weight above 0, times `perReplica`.
     Demand is the requests that those zones hold now (running and waiting, mean over `over`), divided
     by their share of the traffic: what they would hold if all of it were theirs. The ratio of the two
-    must be at least `atLeast`. Replicas that are loading do not count, nor do zones without a ready
-    one. Nothing is changed.
+    must be at least `atLeast`. Replicas that are loading or isolated do not count, nor do zones
+    without one that serves. Nothing is changed.
 
     What cannot be read fails the step, and a retry may help; `onUnknown: pass` lets the run go on
     with a null ratio.
@@ -137,9 +137,9 @@ def _rest(zone: str, context: ActionContext) -> _Rest:
     present = weights.read(context)
     weights.weight_of(zone, present)
     ready = {
-        view.name: view.ready_replicas
+        view.name: view.serving_replicas
         for view in context.port(Platform).topology(context.service.name).zones
-        if view.name != zone and present.weights.get(view.name, 0) > 0 and view.ready_replicas > 0
+        if view.name != zone and present.weights.get(view.name, 0) > 0 and view.serving_replicas > 0
     }
     return _Rest(list(ready), sum(ready.values()), sum(present.share(name) for name in ready))
 

@@ -45,7 +45,7 @@ def reach(targets: Iterable[Target], topology: Topology) -> Reach:
     """Fold ``targets`` into the widest ones they make up, and count the replicas that still serve.
 
     All nodes of a zone are the zone, all replicas of a node the node; the whole service
-    counts as each of its zones. A replica serves when the platform says ready and nothing
+    counts as each of its zones. A replica serves when the platform says ready and in rotation, and nothing
     that contains it is out. Targets of other services are not counted.
     """
     service = Target(topology.service, topology.cluster)
@@ -61,7 +61,7 @@ def reach(targets: Iterable[Target], topology: Topology) -> Reach:
             if parent in children and all(_is_out(child, out) for child in children[parent]):
                 out.add(parent)
     out = minimal(out)
-    healthy = sum(view.ready and not _is_out(one, out) for one, view in topology.replicas())
+    healthy = sum(view.serves and not _is_out(one, out) for one, view in topology.replicas())
     totals: dict[Level, int] = {level: sum(one.level == level for one in fleet) for level in _COUNTED}
     return Reach(frozenset(out), healthy, totals)
 

@@ -29,7 +29,7 @@ def takes_traffic(topology: Topology, weights: Weights | None) -> dict[Target, b
         found[place] = None if weight is None else weight > 0
         for node in zone.nodes:
             spot = Target(service.service, service.cluster, zone.name, node.name)
-            ready = {replica.name: replica.ready for replica in node.replicas}
+            ready = {replica.name: replica.serves for replica in node.replicas}
             found[spot] = None if weight is None else weight > 0 and any(ready.values())
             for name, is_ready in ready.items():
                 replica = Target(service.service, service.cluster, zone.name, node.name, name)
@@ -42,20 +42,20 @@ def takes_traffic(topology: Topology, weights: Weights | None) -> dict[Target, b
 def in_service(topology: Topology, weights: Weights) -> set[Target]:
     """Return the targets that the platform shows in service.
 
-    A replica that is ready, a node all of whose replicas are, a zone that has weight and at
-    least half of its replicas ready.
+    A replica that is ready and in rotation, a node all of whose replicas are, a zone that has
+    weight and at least half of its replicas serving.
     """
     found = set[Target]()
     for zone in topology.zones:
         place = Target(topology.service, topology.cluster, zone.name)
         for node in zone.nodes:
-            ready = [replica.name for replica in node.replicas if replica.ready]
+            ready = [replica.name for replica in node.replicas if replica.serves]
             found |= {
                 Target(topology.service, topology.cluster, zone.name, node.name, name) for name in ready
             }
             if node.replicas and len(ready) == len(node.replicas):
                 found.add(Target(topology.service, topology.cluster, zone.name, node.name))
-        if weights.weights.get(zone.name, 0) > 0 and 2 * zone.ready_replicas >= len(zone.replicas):
+        if weights.weights.get(zone.name, 0) > 0 and 2 * zone.serving_replicas >= len(zone.replicas):
             found.add(place)
     return found
 

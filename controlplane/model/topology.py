@@ -31,16 +31,27 @@ class GpuView(Model):
 
 
 class ReplicaView(Model):
-    """One engine instance. ``address`` is where it is reached past the gateway."""
+    """One engine instance. ``address`` is where it is reached past the gateway.
+
+    ``ready``: it can serve. ``in_rotation``: the gateway may send it new requests. ``requests``: how
+    many are inside it, running and waiting; None where the platform cannot tell.
+    """
 
     name: str
     uid: str
     ready: bool
     state: ReplicaState = "unknown"
+    in_rotation: bool = True
+    requests: int | None = None
     address: str
     version: str
     owner: Owner | None = None
     labels: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def serves(self) -> bool:
+        """Tell whether it takes new requests and can answer them."""
+        return self.ready and self.in_rotation
 
 
 class NodeView(Model):
@@ -66,6 +77,10 @@ class ZoneView(Model):
     @property
     def ready_replicas(self) -> int:
         return sum(replica.ready for replica in self.replicas)
+
+    @property
+    def serving_replicas(self) -> int:
+        return sum(replica.serves for replica in self.replicas)
 
 
 class Topology(Model):

@@ -27,7 +27,7 @@ from controlplane.kernel.errors import (
 )
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights, WriteRecord, WriteTag
-from controlplane.platforms.port import CALL_TIMEOUT, check_changes, check_replica
+from controlplane.platforms.port import CALL_TIMEOUT, check_changes, check_node, check_replica
 
 CONNECT_TIMEOUT = 1.0
 """Seconds; the lab is on loopback."""
@@ -53,8 +53,12 @@ class _Writes(BaseModel):
     writes: list[WriteRecord]
 
 
-class _Restarted(BaseModel):
+class _Renewed(BaseModel):
     uid: str
+
+
+class _Declared(BaseModel):
+    version: str
 
 
 class LabPlatform:
@@ -104,13 +108,42 @@ class LabPlatform:
     def restart_replica(
         self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
     ) -> str:
-        name = check_replica(target)
-        deadline = self._deadline()
-        if target not in self._topology(target.service, deadline).targets():
-            msg = f"no replica {target}"
-            raise NotFound(msg)
-        body = {"expectedUid": expected_uid, "reason": reason[:500], "by": _tag(by)}
-        return self._send("POST", f"/v1/replicas/{name}/restart", _Restarted, deadline, body).uid
+        path = f"/v1/replicas/{check_replica(target)}/restart"
+        return self._renew(path, target, expected_uid, reason, by)
+
+    def recycle_gpu(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        path = f"/v1/replicas/{check_replica(target)}/recycle"
+        return self._renew(path, target, expected_uid, reason, by)
+
+    def replace_node(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        path = f"/v1/nodes/{check_node(target)}/replace"
+        return self._renew(path, target, expected_uid, reason, by)
+
+    def set_rotation(
+        self,
+        target: Target,
+        in_rotation: bool,  # noqa: FBT001 - as the port has it
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        path = f"/v1/replicas/{check_replica(target)}/rotation"
+        return self._declare(path, target, in_rotation, expected_version, by)
+
+    def set_schedulable(
+        self,
+        target: Target,
+        schedulable: bool,  # noqa: FBT001 - as the port has it
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        path = f"/v1/nodes/{check_node(target)}/schedulable"
+        return self._declare(path, target, schedulable, expected_version, by)
 
     def writes(self, after: int = 0) -> list[WriteRecord]:
         return self._read(f"/v1/writes?after={after}", _Writes, self._deadline()).writes
@@ -119,6 +152,28 @@ class LabPlatform:
 
     def _deadline(self) -> float:
         return self._clock.monotonic() + CALL_TIMEOUT
+
+    def _renew(
+        self, path: str, target: Target, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        deadline = self._deadline()
+        self._known(target, deadline)
+        body = {"expectedUid": expected_uid, "reason": reason[:500], "by": _tag(by)}
+        return self._send("POST", path, _Renewed, deadline, body).uid
+
+    def _declare(
+        self, path: str, target: Target, value: Any, expected_version: str | None, by: WriteTag | None
+    ) -> str:
+        deadline = self._deadline()
+        self._known(target, deadline)
+        body = {"value": value, "expectedVersion": expected_version, "by": _tag(by)}
+        return self._send("PUT", path, _Declared, deadline, body).version
+
+    def _known(self, target: Target, deadline: float) -> None:
+        """Raise `NotFound` unless exactly this target is there: a name alone may be found elsewhere."""
+        if target not in self._topology(target.service, deadline).targets():
+            msg = f"no {target.level} {target}"
+            raise NotFound(msg)
 
     def _topology(self, service: str, deadline: float) -> Topology:
         topology = self._read("/v1/topology", Topology, deadline)

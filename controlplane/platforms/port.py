@@ -1,4 +1,4 @@
-"""The one seam to whatever runs the engines: read the fleet, change its weights, restart a replica.
+"""The one seam to whatever runs the engines: read the fleet, steer its traffic, and work on its parts.
 
 Shaped so that Kubernetes fits: everything read carries the version it was read at
 (resourceVersion), names are slots and uids incarnations, and a write says what it expects to
@@ -29,6 +29,10 @@ CALL_TIMEOUT = 5.0
 
 WEIGHTS = "weights"
 RESTART = "restart"
+ROTATION = "rotation"
+SCHEDULABLE = "schedulable"
+REPLACE = "replace"
+RECYCLE = "recycle"
 """What the write log calls the operations."""
 
 
@@ -64,6 +68,52 @@ class Platform(Protocol):
         """
         ...
 
+    def set_rotation(
+        self,
+        target: Target,
+        in_rotation: bool,  # noqa: FBT001 - the replica is or is not
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        """Take a replica out of the load balancing, or give it back, and return its new version.
+
+        Returns only when no new request reaches it (or may again); requests under way run on. The
+        slot stays out through restarts, until it is given back. As with weights, a write of what is
+        there already is no effect.
+        """
+        ...
+
+    def set_schedulable(
+        self,
+        target: Target,
+        schedulable: bool,  # noqa: FBT001 - the node is or is not
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        """Cordon a node (nothing new is placed on it; what runs there runs on), or end that; as rotation."""
+        ...
+
+    def replace_node(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        """Replace the machine behind a node's name and return the new uid; all its replicas load anew.
+
+        What runs there is lost. It works on a node that does not answer: that is what it is for.
+        `VersionConflict` when the present uid is not ``expected_uid``.
+        """
+        ...
+
+    def recycle_gpu(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        """Reset the GPUs of a replica with its engine down, and return the replica's new uid; as a restart.
+
+        Errors that a reset clears are gone afterwards; those of a broken card are not.
+        """
+        ...
+
     def writes(self, after: int = 0) -> list[WriteRecord]:
         """Return the effects whose ``seq`` is greater than ``after``, oldest first."""
         ...
@@ -94,3 +144,11 @@ def check_replica(target: Target) -> str:
         msg = f"{target} is not a replica"
         raise InvalidInput(msg, hint="write service/cluster/zone/node/replica")
     return target.replica
+
+
+def check_node(target: Target) -> str:
+    """Return the name of the node that ``target`` is, or raise `InvalidInput`."""
+    if target.node is None or target.level != "node":
+        msg = f"{target} is not a node"
+        raise InvalidInput(msg, hint="write service/cluster/zone/node")
+    return target.node

@@ -42,8 +42,12 @@ class Fleet(ABC):
     def mend(self, node: str) -> None: ...
 
     @abstractmethod
+    def occupy(self, replica: str, requests: int) -> None:
+        """Let that many requests be inside a replica."""
+
+    @abstractmethod
     def weights_unavailable(self) -> AbstractContextManager[None]:
-        """Context in which the next write of weights cannot be made."""
+        """Context in which the next writes to the gateway cannot be made."""
 
     @abstractmethod
     def restart_answer_lost(self, node: str) -> AbstractContextManager[None]:
@@ -69,9 +73,13 @@ class MemoryFleet(Fleet):
     def mend(self, node: str) -> None:
         self.memory.set_reachable(node, True)
 
+    def occupy(self, replica: str, requests: int) -> None:
+        self.memory.set_requests(replica, requests)
+
     @contextmanager
     def weights_unavailable(self) -> Iterator[None]:
         self.memory.fail_next("weights", "before")
+        self.memory.fail_next("rotation", "before")
         yield
 
     @contextmanager
@@ -88,6 +96,13 @@ class LabFleet(Fleet):
         self.platform.set_weights(
             "chat", dict.fromkeys(("zone-a", "zone-b", "zone-c"), 100), expected_version=None, by=None
         )
+        topology = self.platform.topology("chat")
+        for target, view in topology.replicas():
+            if not view.in_rotation:
+                self.platform.set_rotation(target, True, expected_version=None, by=None)
+        nodes = (target for target in topology.targets() if target.level == "node")
+        for target in nodes:
+            self.platform.set_schedulable(target, True, expected_version=None, by=None)
 
     def close(self) -> None:
         self.client.close()
@@ -105,6 +120,11 @@ class LabFleet(Fleet):
 
     def mend(self, node: str) -> None:
         self.lab.mend(node)
+
+    def occupy(self, replica: str, requests: int) -> None:
+        for node in self.lab.nodes.values():
+            if replica in node.requests:
+                node.requests[replica] = requests
 
     @contextmanager
     def weights_unavailable(self) -> Iterator[None]:

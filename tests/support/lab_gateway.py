@@ -1,5 +1,6 @@
 """The smallest real lab that a platform can be tested against: the gateway's own process, a real Envoy,
-and six nodes that answer on their sockets and model nothing.
+and six nodes that answer on their sockets and model nothing. What stands for a node's machine is a
+process that sleeps: it can be ended and started like a node's.
 
 For tests only: `start` gives a `SmallLab` and ends everything it started.
 """
@@ -21,6 +22,7 @@ from aiohttp import web
 from chaos.lab import layout as layouts
 from chaos.lab.gateway import writer
 from chaos.lab.node.config import NodeConfig
+from chaos.lab.processes import ProcessTable
 from controlplane.kernel.clock import SystemClock
 
 LOAD_SECONDS = 0.2
@@ -32,6 +34,8 @@ class FakeNode:
     def __init__(self, config: NodeConfig) -> None:
         self.config = config
         self.lose_answers = False
+        self.requests = {replica.name: 0 for replica in config.replicas}
+        self.resets: list[str] = []
         self._starts = {replica.name: 1 for replica in config.replicas}
         self._loaded_at = dict.fromkeys(self._starts, 0.0)
         self._runner: web.AppRunner | None = None
@@ -62,6 +66,10 @@ class FakeNode:
                 "name": name,
                 "uid": self._uid(name),
                 "state": "ready" if time.monotonic() >= loaded_at else "loading",
+                "pod": self._uid(name),
+                "restarts": 0,
+                "backoff": False,
+                "running": self.requests[name],
             }
             for name, loaded_at in self._loaded_at.items()
         ]
@@ -69,6 +77,8 @@ class FakeNode:
 
     async def _restart(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
+        if (await request.json()).get("resetGpu"):
+            self.resets.append(name)
         self._starts[name] += 1
         self._loaded_at[name] = time.monotonic() + LOAD_SECONDS
         if self.lose_answers and request.transport is not None:
@@ -131,12 +141,16 @@ def start(state_dir: Path) -> Iterator[SmallLab]:
             log.fileno(), sys.executable, "-m", "chaos.lab.gateway", "--state-dir", str(layout.state_dir)
         )
         lab = SmallLab(layout, envoy)
+        machines = ProcessTable(layout.state_dir)
         try:
+            for config in layout.nodes:
+                machines.spawn(config.node, ("sleep", "3600"), kind="node", owner="lab")
             lab.open()
             _wait_ready(lab.url, state_dir / "processes.log")
             yield lab
         finally:
             lab.close()
+            machines.terminate([config.node for config in layout.nodes], 1.0)
             for process in (gateway, envoy):
                 process.kill()
                 process.wait(10)

@@ -17,7 +17,7 @@ from controlplane.model.outcome import Again, Outcome
 from controlplane.model.ports import Metrics, Notification, Notifier
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
-from controlplane.model.topology import WriteTag
+from controlplane.model.topology import ReplicaView, WriteTag
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 
@@ -29,6 +29,13 @@ SERVICE = Service.model_validate(
         "metadata": {"name": "chat"},
         "spec": {"model": "m", "zones": [{"name": "zone-a"}, {"name": "zone-b"}, {"name": "zone-c"}]},
     }
+)
+
+
+CANARIES = (
+    "chat/local/zone-a",
+    *(f"chat/local/zone-a/node-a{node}" for node in (1, 2)),
+    *(f"chat/local/zone-a/node-a{node}/replica-a{node}-{index}" for node in (1, 2) for index in (0, 1)),
 )
 
 
@@ -63,7 +70,9 @@ class Signals:
                 "slo:tpot@chat/local": SignalState(good=self.clients, value=0.7, **bounds),
                 "threshold:kv@chat/local/zone-a": SignalState(good=False, value=0.99, **bounds),
             },
-            canaries={"chat/local/zone-a": CanaryState(good=self.canary, at=_back(now, self.canary_age))},
+            canaries={
+                place: CanaryState(good=self.canary, at=_back(now, self.canary_age)) for place in CANARIES
+            },
         )
 
 
@@ -211,6 +220,20 @@ class StepDriver:
             self.action.restore(record, self.context(undoing=True))
             for record in reversed(list(self.records.values()))
         ]
+
+    def standing(self) -> dict[str, Any]:
+        """Return all that can be declared about the fleet, as it stands."""
+        topology = self.platform.topology("chat")
+        return {
+            "weights": self.platform.weights("chat").weights,
+            "rotation": {view.name: view.in_rotation for _, view in topology.replicas()},
+            "schedulable": {node.name: node.schedulable for zone in topology.zones for node in zone.nodes},
+        }
+
+    def view(self, replica: str = "replica-a1-0") -> ReplicaView:
+        """Return a replica as the platform shows it."""
+        topology = self.platform.topology("chat")
+        return next(view for _, view in topology.replicas() if view.name == replica)
 
     def weight(self, zone: str = "zone-a") -> int:
         return self.platform.weights("chat").weights[zone]

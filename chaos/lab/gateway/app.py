@@ -1,4 +1,4 @@
-"""The control API over HTTP, on loopback: topology, weights, restarts, the write log, metrics.
+"""The control API over HTTP, on loopback: topology, weights, work on parts, the write log, metrics.
 
 Errors are JSON ``{"code", "message", ...}`` with the status of the kernel's error tree; a 409
 tells what stands in the way (``current``, ``highest``).
@@ -14,10 +14,12 @@ from aiohttp import web
 from pydantic import Field, ValidationError
 
 from chaos.lab.gateway import kube
+from chaos.lab.gateway.declared import Declared
 from chaos.lab.gateway.envoy import EnvoyAdmin
+from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
-from chaos.lab.gateway.writelog import FencedWrite, WriteLog
-from chaos.lab.gateway.writer import StaleWrite, Writer, log_folder
+from chaos.lab.gateway.writelog import RECYCLE, RESTART, FencedWrite, WriteLog
+from chaos.lab.gateway.writer import Writer, log_folder
 from chaos.lab.layout import Layout
 from chaos.lab.processes import ProcessTable
 from chaos.lab.service import working
@@ -38,8 +40,16 @@ class WeightsBody(Model):
     by: WriteTag | None = None
 
 
+class DeclareBody(Model):
+    """Body of ``PUT /v1/replicas/{name}/rotation`` and ``PUT /v1/nodes/{name}/schedulable``."""
+
+    value: bool
+    expected_version: str | None = None
+    by: WriteTag | None = None
+
+
 class RestartBody(Model):
-    """Body of ``POST /v1/replicas/{name}/restart``."""
+    """Body of ``POST /v1/replicas/{name}/restart``, ``…/recycle`` and ``POST /v1/nodes/{name}/replace``."""
 
     expected_uid: str | None = None
     reason: str = Field(default="", max_length=500)
@@ -63,6 +73,10 @@ class Api:
                 web.get("/v1/weights", self._weights),
                 web.put("/v1/weights", self._set_weights),
                 web.post("/v1/replicas/{name}/restart", self._restart),
+                web.post("/v1/replicas/{name}/recycle", self._recycle),
+                web.put("/v1/replicas/{name}/rotation", self._rotation),
+                web.put("/v1/nodes/{name}/schedulable", self._schedulable),
+                web.post("/v1/nodes/{name}/replace", self._replace),
                 web.get("/v1/writes", self._writes),
                 web.get("/metrics", self._metrics),
             ]
@@ -72,7 +86,8 @@ class Api:
     async def _running(self, app: web.Application) -> AsyncIterator[None]:
         """Everything that needs the event loop, from start to end of the process."""
         self._session = aiohttp.ClientSession()
-        self._fleet = Fleet(self._layout, ProcessTable(self._layout.state_dir), self._clock)
+        table = ProcessTable(self._layout.state_dir)
+        self._fleet = Fleet(self._layout, table, self._clock, Declared(self._log))
         self._admin = EnvoyAdmin(self._session, self._layout)
         self._writer = Writer(self._layout, self._log, self._fleet, self._admin, self._clock)
         self._collector = kube.FleetCollector(self._layout, self._fleet)
@@ -95,9 +110,33 @@ class Api:
         return web.json_response(weights.model_dump(by_alias=True))
 
     async def _restart(self, request: web.Request) -> web.Response:
+        return await self._renew_replica(request, RESTART)
+
+    async def _recycle(self, request: web.Request) -> web.Response:
+        return await self._renew_replica(request, RECYCLE)
+
+    async def _renew_replica(self, request: web.Request, op: str) -> web.Response:
         body = await _body(request, RestartBody)
-        uid = await self._writer.restart(request.match_info["name"], body.expected_uid, body.reason, body.by)
+        name = request.match_info["name"]
+        uid = await self._writer.restart(name, body.expected_uid, body.reason, body.by, op=op)
         return web.json_response({"uid": uid}, status=202)
+
+    async def _replace(self, request: web.Request) -> web.Response:
+        body = await _body(request, RestartBody)
+        uid = await self._writer.parts.replace(request.match_info["name"], body.expected_uid, body.by)
+        return web.json_response({"uid": uid}, status=202)
+
+    async def _rotation(self, request: web.Request) -> web.Response:
+        body = await _body(request, DeclareBody)
+        name = request.match_info["name"]
+        version = await self._writer.parts.set_rotation(name, body.value, body.expected_version, body.by)
+        return web.json_response({"version": version})
+
+    async def _schedulable(self, request: web.Request) -> web.Response:
+        body = await _body(request, DeclareBody)
+        name = request.match_info["name"]
+        version = await self._writer.parts.set_schedulable(name, body.value, body.expected_version, body.by)
+        return web.json_response({"version": version})
 
     async def _writes(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")

@@ -1,8 +1,9 @@
 """Envoy's configuration, and what Envoy says it has in force.
 
-Clusters (one per zone, its replicas as endpoints) stand in the bootstrap file, because ports
-never change while a lab lives. Weights change, so the routes are a file of their own that Envoy
-watches: it is replaced by one rename, and Envoy takes it without a restart or a lost request.
+Clusters (one per zone) stand in the bootstrap file. Weights change, and so does which replicas may
+get requests, so the routes and each zone's endpoints are files of their own that Envoy watches:
+they are replaced by one rename, and Envoy takes them without a restart or a lost request. An
+endpoint out of rotation stays listed as DRAINING: no new request, and those under way run on.
 
 Kept like what Envoy Gateway emits for ``backendRefs`` that are weighted and have filters of their
 own: a weighted cluster each, LEAST_REQUEST, two retries on another host before the first byte,
@@ -14,13 +15,13 @@ weighted cluster's entry, so that Envoy's own answers ("no healthy upstream") na
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from chaos.lab.layout import Layout
-from chaos.lab.node.config import NodeConfig
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.topology import Weights
 
@@ -60,6 +61,11 @@ def routes_path(layout: Layout) -> Path:
     return layout.state_dir / "gateway" / "xds" / "routes.json"
 
 
+def endpoints_path(layout: Layout, zone: str) -> Path:
+    """The file with a zone's endpoints; alone in its folder, as the routes are."""
+    return layout.state_dir / "gateway" / "eds" / zone / "endpoints.json"
+
+
 def write_bootstrap(layout: Layout) -> None:
     """Write the file Envoy is started with; Envoy reads it once."""
     path = bootstrap_path(layout)
@@ -68,11 +74,20 @@ def write_bootstrap(layout: Layout) -> None:
 
 
 def write_routes(layout: Layout, weights: Weights) -> None:
-    """Put routes in force: Envoy notices the rename. The draft lies outside the watched folder."""
-    path = routes_path(layout)
+    """Put routes in force: Envoy notices the rename."""
+    _replace(routes_path(layout), routes(layout, weights))
+
+
+def write_endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> None:
+    """Put a zone's endpoints in force, those of the replicas in ``out`` without new requests."""
+    _replace(endpoints_path(layout, zone), endpoints(layout, zone, out, version))
+
+
+def _replace(path: Path, document: dict[str, Any]) -> None:
+    """Replace a file by one rename. The draft lies outside the folder that Envoy watches."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.parent.parent / "routes.json.new"
-    draft.write_text(json.dumps(routes(layout, weights), indent=1))
+    draft = path.parent.parent / f"{path.parent.name}.new"
+    draft.write_text(json.dumps(document, indent=1))
     draft.replace(path)
 
 
@@ -121,6 +136,25 @@ def routes(layout: Layout, weights: Weights) -> dict[str, Any]:
     return {"version_info": weights.version, "resources": [table]}
 
 
+def endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> dict[str, Any]:
+    """The EDS response of one zone."""
+    name = cluster_name(layout.settings.service, zone)
+    hosts = [
+        {
+            "endpoint": {"address": _address(replica.port)},
+            "health_status": "DRAINING" if replica.name in out else "UNKNOWN",
+        }
+        for node in layout.nodes_of(zone)
+        for replica in node.replicas
+    ]
+    assignment = {
+        "@type": f"{_TYPE}.config.endpoint.v3.ClusterLoadAssignment",
+        "cluster_name": name,
+        "endpoints": [{"lb_endpoints": hosts}],
+    }
+    return {"version_info": version, "resources": [assignment]}
+
+
 def bootstrap(layout: Layout) -> dict[str, Any]:
     """Envoy's start-up document: admin, one listener, one cluster per zone, few statistics."""
     service = layout.settings.service
@@ -135,13 +169,20 @@ def bootstrap(layout: Layout) -> dict[str, Any]:
         },
         "static_resources": {
             "listeners": [_listener(layout)],
-            "clusters": [_cluster(service, zone, layout.nodes_of(zone)) for zone in layout.zones],
+            "clusters": [_cluster(layout, zone) for zone in layout.zones],
         },
     }
 
 
 def _address(port: int) -> dict[str, Any]:
     return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+
+def _watched(path: Path) -> dict[str, Any]:
+    return {
+        "resource_api_version": "V3",
+        "path_config_source": {"path": str(path), "watched_directory": {"path": str(path.parent)}},
+    }
 
 
 def _listener(layout: Layout) -> dict[str, Any]:
@@ -152,10 +193,7 @@ def _listener(layout: Layout) -> dict[str, Any]:
         "stream_idle_timeout": _STREAM_IDLE,
         "rds": {
             "route_config_name": layout.settings.service,
-            "config_source": {
-                "resource_api_version": "V3",
-                "path_config_source": {"path": str(path), "watched_directory": {"path": str(path.parent)}},
-            },
+            "config_source": _watched(path),
         },
         "http_filters": [
             {
@@ -179,19 +217,16 @@ def _listener(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _cluster(service: str, zone: str, nodes: tuple[NodeConfig, ...]) -> dict[str, Any]:
-    name = cluster_name(service, zone)
-    endpoints = [
-        {"endpoint": {"address": _address(replica.port)}} for node in nodes for replica in node.replicas
-    ]
+def _cluster(layout: Layout, zone: str) -> dict[str, Any]:
+    name = cluster_name(layout.settings.service, zone)
     limits = ("max_connections", "max_pending_requests", "max_requests", "max_retries")
     return {
         "name": name,
-        "type": "STATIC",
+        "type": "EDS",
+        "eds_cluster_config": {"eds_config": _watched(endpoints_path(layout, zone))},
         "connect_timeout": "1s",
         "lb_policy": "LEAST_REQUEST",
         "common_lb_config": {"healthy_panic_threshold": {"value": 0}},
-        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": endpoints}]},
         "circuit_breakers": {"thresholds": [dict.fromkeys(limits, _UNLIMITED)]},
         "health_checks": [
             {
@@ -221,20 +256,43 @@ class EnvoyAdmin:
     def __init__(self, session: aiohttp.ClientSession, layout: Layout) -> None:
         self._session = session
         self._service = layout.settings.service
-        self._url = f"{layout.url(layout.admin_port)}/config_dump?resource=dynamic_route_configs"
+        self._url = layout.url(layout.admin_port)
+        self._replicas = {replica.port: replica.name for node in layout.nodes for replica in node.replicas}
 
     async def weights(self, timeout: float = 1.0) -> Weights:
         """The weights Envoy has in force, with their version. Raises Unavailable if it does not say."""
+        document = await self._ask("/config_dump?resource=dynamic_route_configs", timeout)
         try:
-            async with self._session.get(self._url, timeout=aiohttp.ClientTimeout(timeout)) as response:
-                response.raise_for_status()
-                document = await response.json(content_type=None)
             config = document["configs"][0]
             route = config["route_config"]["virtual_hosts"][0]["routes"][0]["route"]
-        except (aiohttp.ClientError, TimeoutError, LookupError) as error:
+            shares = {
+                entry["name"].removeprefix(f"{self._service}-"): int(entry["weight"])
+                for entry in route["weighted_clusters"]["clusters"]
+            }
+            return Weights(version=config["version_info"], weights=shares)
+        except (LookupError, TypeError) as error:
             raise Unavailable(f"Envoy does not say which routes it has: {error!r}") from error
-        shares = {
-            entry["name"].removeprefix(f"{self._service}-"): int(entry["weight"])
-            for entry in route["weighted_clusters"]["clusters"]
-        }
-        return Weights(version=config["version_info"], weights=shares)
+
+    async def out_of_rotation(self, timeout: float = 1.0) -> set[str]:
+        """The replicas that Envoy sends no new request on our word. Raises Unavailable if it does not say."""
+        document = await self._ask("/clusters?format=json", timeout)
+        try:
+            hosts = [
+                host for cluster in document["cluster_statuses"] for host in cluster.get("host_statuses", ())
+            ]
+            return {
+                self._replicas[host["address"]["socket_address"]["port_value"]]
+                for host in hosts
+                if host["health_status"].get("eds_health_status", "HEALTHY") != "HEALTHY"
+            }
+        except (LookupError, TypeError) as error:
+            raise Unavailable(f"Envoy does not say which endpoints it has: {error!r}") from error
+
+    async def _ask(self, path: str, timeout: float) -> Any:
+        try:
+            limit = aiohttp.ClientTimeout(timeout)
+            async with self._session.get(self._url + path, timeout=limit) as response:
+                response.raise_for_status()
+                return await response.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise Unavailable(f"Envoy does not say what it has in force: {error!r}") from error

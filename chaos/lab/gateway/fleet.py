@@ -1,13 +1,14 @@
 """What stands where: asks each node for its replicas about every second, as a kubelet would report.
 
 A node that does not answer twice in a row is not ready, and neither are its replicas; their last
-uids stay known, as they do in a cluster whose node is lost. It reads the nodes' status and asks
-for restarts. It never touches their faults.
+uids stay known, as they do in a cluster whose node is lost. It reads the nodes' status, asks for
+restarts and replaces nodes' processes. It never touches their faults.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from datetime import datetime
 import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
+from chaos.lab.gateway.declared import Declared
+from chaos.lab.gateway.writelog import ROTATION, SCHEDULABLE
 from chaos.lab.layout import Layout
 from chaos.lab.node.config import NodeConfig, ReplicaConfig
-from chaos.lab.processes import ProcessTable
+from chaos.lab.processes import ProcessRecord, ProcessTable
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Ambiguous, NotFound, Unavailable
 from controlplane.model.target import Target
@@ -38,6 +41,7 @@ POLL_INTERVAL = 1.0  # seconds
 _POLL_TIMEOUT = 0.9  # seconds: a poll ends before the next begins
 _MISSES = 2  # polls without an answer until a node counts as lost
 _RESTART_TIMEOUT = 3.0  # seconds: within what a platform's caller waits
+_GONE_WITHIN = 2.0  # seconds until a killed process must be gone
 
 
 class _ReplicaStatus(BaseModel):
@@ -48,6 +52,8 @@ class _ReplicaStatus(BaseModel):
     restarts: int
     backoff: bool
     exit_code: int | None = Field(None, alias="exitCode")
+    running: int = 0
+    waiting: int = 0
 
 
 class _NodeStatus(BaseModel):
@@ -66,12 +72,14 @@ class ReplicaSeen:
     restarts: int = 0
     backoff: bool = False
     exit_code: int | None = None
+    requests: int = 0
 
     def take(self, report: _ReplicaStatus, now: datetime) -> None:
         """Believe what the node reports."""
         if self.pod != report.pod:
             self.pod, self.since = report.pod, now
         self.uid, self.state = report.uid, report.state
+        self.requests = report.running + report.waiting
         self.restarts, self.backoff, self.exit_code = report.restarts, report.backoff, report.exit_code
 
 
@@ -96,10 +104,11 @@ class NodeSeen:
 class Fleet:
     """The nodes and replicas of one lab."""
 
-    def __init__(self, layout: Layout, table: ProcessTable, clock: Clock) -> None:
+    def __init__(self, layout: Layout, table: ProcessTable, clock: Clock, declared: Declared) -> None:
         self._layout = layout
         self._table = table
         self._clock = clock
+        self._declared = declared
         self._observed_at = clock.now()
         self.nodes: dict[str, NodeSeen] = {
             config.node: NodeSeen(
@@ -123,12 +132,7 @@ class Fleet:
 
     async def poll(self) -> None:
         """Ask every node once, all at the same time."""
-        uids = {
-            record.name: str(
-                uuid.uuid5(uuid.NAMESPACE_OID, f"{record.name}/{record.pid}/{record.start_time}")
-            )
-            for record in self._table.records()
-        }
+        uids = {record.name: _machine(record) for record in self._table.records()}
         await asyncio.gather(*(self._poll(node, uids.get(name, "")) for name, node in self.nodes.items()))
         self._observed_at = self._clock.now()
 
@@ -154,7 +158,7 @@ class Fleet:
         except (aiohttp.ClientError, TimeoutError, ValidationError, OSError) as error:
             raise Unavailable(f"{node.config.node} does not answer: {error!r}") from error
 
-    # ── restarts ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── parts and their versions ────────────────────────────────────────────────────────────────────────────
 
     def find(self, replica: str) -> tuple[NodeSeen, Target]:
         """The node that holds a replica, and the replica's full name. Raises NotFound."""
@@ -167,14 +171,67 @@ class Fleet:
                 return node, place
         raise NotFound(f"no replica called {replica!r}")
 
+    def find_node(self, name: str) -> Target:
+        """A node's full name. Raises NotFound."""
+        if name not in self.nodes:
+            raise NotFound(f"no node called {name!r}")
+        settings = self._layout.settings
+        return Target(settings.service, settings.cluster, self.nodes[name].config.zone, name)
+
+    def uid_at(self, place: Target) -> str:
+        """The uid last seen of a node or a replica."""
+        node = self.nodes[str(place.node)]
+        return node.uid if place.replica is None else node.replicas[place.replica].uid
+
+    def replica_version(self, name: str) -> str:
+        """Moves with a replica's incarnation and with what is declared about it."""
+        _, place = self.find(name)
+        return f"{self.uid_at(place)}.{self._declared.get(ROTATION, place).version}"
+
+    def node_version(self, name: str) -> str:
+        """Moves with a node's machine and with what is declared about it."""
+        place = self.find_node(name)
+        return f"{self.uid_at(place)}.{self._declared.get(SCHEDULABLE, place).version}"
+
+    # ── machines ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def machine(self, node: str) -> str:
+        """The uid of a node's machine: its process, dead or alive. Raises Unavailable if it has none."""
+        try:
+            return _machine(self._table.get(node))
+        except NotFound as error:
+            raise Unavailable(f"{node} has no process that could be replaced") from error
+
+    def revive(self, node: str) -> str:
+        """Start a node's process if it is dead; returns the machine's uid. Raises Unavailable."""
+        return _machine(self._table.respawn(node))
+
+    async def replace(self, node: str) -> str:
+        """End a node's process and start another; it is not ready until it answers. Raises Unavailable."""
+        seen = self.nodes[node]
+        seen.uid = await asyncio.to_thread(self._swap, node)
+        seen.misses = _MISSES
+        return seen.uid
+
+    def _swap(self, node: str) -> str:
+        self._table.signal(node, signal.SIGKILL)
+        deadline = self._clock.monotonic() + _GONE_WITHIN
+        while self._table.is_alive(self._table.get(node)):
+            if self._clock.monotonic() > deadline:
+                raise Unavailable(f"{node} outlives SIGKILL")
+            self._clock.sleep(0.02)
+        return self.revive(node)
+
+    # ── restarts ────────────────────────────────────────────────────────────────────────────────────────────
+
     async def uid_of(self, replica: str) -> str:
         """A replica's uid, asked of its node now. Raises NotFound, Unavailable."""
         node, _ = self.find(replica)
         status = await self._status(node)
         return next(report.uid for report in status.replicas if report.name == replica)
 
-    async def restart(self, replica: str, reason: str) -> str:
-        """Restart a replica and return its new uid.
+    async def restart(self, replica: str, reason: str, *, reset_gpu: bool = False) -> str:
+        """Restart a replica, with a reset of its GPU between or without, and return its new uid.
 
         Raises Unavailable if the node was not reached (nothing happened), Ambiguous if it was
         reached and did not answer.
@@ -183,7 +240,8 @@ class Fleet:
         timeout = aiohttp.ClientTimeout(total=_RESTART_TIMEOUT)
         url = f"http://node/replicas/{replica}/restart"
         try:
-            async with node.session.post(url, json={"reason": reason}, timeout=timeout) as response:
+            body = {"reason": reason, "resetGpu": reset_gpu}
+            async with node.session.post(url, json=body, timeout=timeout) as response:
                 response.raise_for_status()
                 answer = await response.json()
         except aiohttp.ClientConnectorError as error:
@@ -198,6 +256,12 @@ class Fleet:
 
     def in_zone(self, zone: str) -> Iterator[NodeSeen]:
         return (node for node in self.nodes.values() if node.config.zone == zone)
+
+    def in_rotation(self, replica: str) -> bool:
+        return bool(self._declared.get(ROTATION, self.find(replica)[1]).value)
+
+    def schedulable(self, node: str) -> bool:
+        return bool(self._declared.get(SCHEDULABLE, self.find_node(node)).value)
 
     def owner(self, zone: str) -> Owner:
         return Owner(kind="Deployment", name=f"{self._layout.settings.service}-{zone}")
@@ -222,8 +286,9 @@ class Fleet:
         return NodeView(
             name=config.node,
             uid=node.uid,
-            version=node.uid,
+            version=self.node_version(config.node),
             ready=node.ready,
+            schedulable=self.schedulable(config.node),
             labels={
                 ZONE_LABEL: config.zone,
                 "kubernetes.io/hostname": config.node,
@@ -240,10 +305,17 @@ class Fleet:
         return ReplicaView(
             name=replica.config.name,
             uid=replica.uid,
-            version=replica.uid,
+            version=self.replica_version(replica.config.name),
             ready=node.is_ready(replica),
             state=replica.state if node.ready else "unknown",
+            in_rotation=self.in_rotation(replica.config.name),
+            requests=replica.requests if node.ready else None,
             address=self._layout.url(replica.config.port),
             owner=self.owner(node.config.zone),
             labels={"app": self._layout.settings.service, ZONE_LABEL: node.config.zone},
         )
+
+
+def _machine(record: ProcessRecord) -> str:
+    """A machine's uid: another one for each process."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{record.name}/{record.pid}/{record.start_time}"))

@@ -54,7 +54,7 @@ class FleetCollector:
                 now = "true" if node.ready else "unknown"
                 condition.add_metric([name, "Ready", state], float(state == now))
             labels.add_metric([name, node.config.zone, GPU_MODEL.replace(" ", "-")], 1)
-            cordoned.add_metric([name], 0)
+            cordoned.add_metric([name], float(not self._fleet.schedulable(name)))
             gpus.add_metric([name, "nvidia_com_gpu", "integer"], len(node.replicas))
         yield from (condition, labels, cordoned, gpus)
 

@@ -20,6 +20,10 @@ from controlplane.model.topology import WriteRecord, WriteTag
 
 WEIGHTS = "weights"
 RESTART = "restart"
+ROTATION = "rotation"
+SCHEDULABLE = "schedulable"
+REPLACE = "replace"
+RECYCLE = "recycle"
 
 
 class FencedWrite(Fenced):
@@ -41,6 +45,7 @@ class WriteLog:
         self._records: list[WriteRecord] = []
         self._fences: dict[str, int] = {}
         self._by_key: dict[str, WriteRecord] = {}
+        self._newest: dict[tuple[str, str], WriteRecord] = {}
         for line in self._read_lines():
             self._remember(WriteRecord.model_validate_json(line))
 
@@ -50,9 +55,22 @@ class WriteLog:
         """Records with a greater sequence number, oldest first."""
         return [record for record in self._records if record.seq > seq]
 
+    @property
+    def next_seq(self) -> int:
+        """The sequence number of the next effect."""
+        return self._records[-1].seq + 1 if self._records else 1
+
     def last(self, op: str) -> WriteRecord | None:
         """The newest record of an operation."""
         return next((record for record in reversed(self._records) if record.op == op), None)
+
+    def newest(self, op: str, target: str) -> WriteRecord | None:
+        """The newest record of an operation on one target."""
+        return self._newest.get((op, target))
+
+    def targets(self, op: str) -> list[str]:
+        """The targets that an operation was ever done to."""
+        return [target for known, target in self._newest if known == op]
 
     def admit(self, op: str, target: str, by: WriteTag | None) -> WriteRecord | None:
         """Let a writer in, or return the record of the effect this key already had.
@@ -78,7 +96,7 @@ class WriteLog:
     ) -> WriteRecord:
         """Note durably that an effect is about to happen; ``append`` or ``drop_intent`` must follow."""
         record = WriteRecord(
-            seq=self._records[-1].seq + 1 if self._records else 1, at=self._clock.now(),
+            seq=self.next_seq, at=self._clock.now(),
             op=op, target=target, before=before, after=after, version=version, by=by,
         )  # fmt: skip
         draft = self._intent.with_suffix(".json.new")
@@ -129,6 +147,7 @@ class WriteLog:
 
     def _remember(self, record: WriteRecord) -> None:
         self._records.append(record)
+        self._newest[record.op, record.target] = record
         if record.by is not None:
             self._fences[record.by.run] = max(
                 record.by.fence, self._fences.get(record.by.run, record.by.fence)

@@ -1,4 +1,4 @@
-"""The two writes: weights and restarts, one after the other, each fenced, versioned and logged.
+"""Writes of weights and restarts, one after the other, each fenced, versioned and logged.
 
 An answer means the effect is in force: a change of weights is answered when Envoy shows the new
 routes. What cannot be told in time is `Ambiguous`, is logged as such, and shows in the next read.
@@ -12,12 +12,14 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from chaos.lab.gateway import envoy
+from chaos.lab.gateway import declared, envoy
+from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
-from chaos.lab.gateway.writelog import RESTART, WEIGHTS, WriteLog
+from chaos.lab.gateway.parts import PartsWriter, write_all_endpoints
+from chaos.lab.gateway.writelog import RECYCLE, RESTART, WEIGHTS, WriteLog
 from chaos.lab.layout import Layout
 from controlplane.kernel.clock import Clock
-from controlplane.kernel.errors import Ambiguous, InvalidInput, Unavailable, VersionConflict
+from controlplane.kernel.errors import Ambiguous, InvalidInput, Unavailable
 from controlplane.model.target import Target
 from controlplane.model.topology import Weights, WriteRecord, WriteTag
 
@@ -25,14 +27,6 @@ CONFIRM_WITHIN = 4.0
 """Seconds until a change of weights counts as ambiguous; callers wait 5 s."""
 
 _CONFIRM_EVERY = 0.02  # seconds; Envoy takes a new file within milliseconds
-
-
-class StaleWrite(VersionConflict):
-    """The thing changed since the writer read it; ``current`` is what stands there."""
-
-    def __init__(self, message: str, current: object) -> None:
-        super().__init__(message)
-        self.current = current
 
 
 def log_folder(layout: Layout) -> Path:
@@ -56,7 +50,7 @@ def prepare(layout: Layout, clock: Clock) -> None:
     log = WriteLog(log_folder(layout), clock)
     pending = log.pending()
     if pending is not None:
-        # No replica of the earlier fleet is left, so a restart that was under way has no subject.
+        # Nothing of the earlier fleet is left, so a restart that was under way has no subject.
         if pending.op == WEIGHTS:
             log.append(pending)
         else:
@@ -70,8 +64,10 @@ def prepare(layout: Layout, clock: Clock) -> None:
             log.draft(WEIGHTS, str(service), before=weights.weights, after=equal, version=version, by=None)
         )
         weights = Weights(version=version, weights=equal)
+    declared.reset(log)
     envoy.write_bootstrap(layout)
     envoy.write_routes(layout, weights)
+    write_all_endpoints(layout, log)
 
 
 class Writer:
@@ -86,14 +82,16 @@ class Writer:
         self._admin = admin
         self._clock = clock
         self._turn = asyncio.Lock()
+        self.parts = PartsWriter(layout, log, fleet, admin, clock, self._turn)
 
     async def recover(self) -> None:
         """Finish what an earlier process began, and make Envoy's file agree with the log."""
         pending = self._log.pending()
         if pending is not None and pending.op == WEIGHTS:
             self._log.append(pending)
-        elif pending is not None:
+        elif pending is not None and pending.op in {RESTART, RECYCLE}:
             await self._settle_restart(pending)
+        await self.parts.recover(pending)
         envoy.write_routes(self._layout, desired_weights(self._layout, self._log))
 
     async def set_weights(
@@ -129,23 +127,31 @@ class Writer:
                 raise _unconfirmed(wanted)
             return wanted
 
-    async def restart(self, replica: str, expected_uid: str | None, reason: str, by: WriteTag | None) -> str:
-        """Restart a replica, returning its new uid.
+    async def restart(
+        self,
+        replica: str,
+        expected_uid: str | None,
+        reason: str,
+        by: WriteTag | None,
+        *,
+        op: str = RESTART,
+    ) -> str:
+        """Restart a replica (`RECYCLE`: with a reset of its GPU between), returning its new uid.
 
         Raises NotFound, Fenced, VersionConflict (it is another incarnation by now), Unavailable
         (its node is not reached; nothing was done) or Ambiguous (the node took it and went silent).
         """
         _, place = self._fleet.find(replica)
         async with self._turn:
-            known = self._log.admit(RESTART, str(place), by)
+            known = self._log.admit(op, str(place), by)
             if known is not None:
                 return await self._again_restart(known, replica)
             current = await self._fleet.uid_of(replica)
             if expected_uid not in (None, current):
                 raise StaleWrite(f"{replica} is incarnation {current}, not {expected_uid}", {"uid": current})
-            record = self._log.draft(RESTART, str(place), before=current, after=None, version=current, by=by)
+            record = self._log.draft(op, str(place), before=current, after=None, version=current, by=by)
             try:
-                uid = await self._fleet.restart(replica, reason)
+                uid = await self._fleet.restart(replica, reason, reset_gpu=op == RECYCLE)
             except Unavailable:
                 self._log.drop_intent()
                 raise

@@ -106,6 +106,14 @@ class Gpu:
         self._past = self._work(now)
         self._engine = engine
 
+    def reset(self, now: float) -> None:
+        """Reset the card, as ``nvidia-smi --gpu-reset`` does: its counters begin anew, its heat stays."""
+        self.health.reset()
+        self.memory = Memory.EMPTY
+        self._engine = None
+        self._since = now
+        self._past = self._last = _Work(now)
+
     def read(self, now: float) -> Reading:
         """Return the sample since the last reading; readings within half a second are one."""
         work = self._work(now)

@@ -146,10 +146,10 @@ class Node:
         replica = self.replica(request.match_info["name"])
         try:
             body: Any = await request.json() if request.can_read_body else {}
-            reason = str(body.get("reason", ""))
+            reason, reset_gpu = str(body.get("reason", "")), body.get("resetGpu") is True
         except (ValueError, AttributeError) as error:
             raise InvalidInput('the body is a JSON object such as {"reason": "..."}') from error
-        return web.json_response({"uid": await replica.restart(reason)})
+        return web.json_response({"uid": await replica.restart(reason, reset_gpu=reset_gpu)})
 
     def _incarnations(self) -> dict[str, str]:
         return {name: replica.uid for name, replica in self._replicas.items()}

@@ -140,11 +140,16 @@ class Replica:
         """When the present incarnation began, seconds of the engine's clock."""
         return self._incarnation.began_at
 
-    async def restart(self, reason: str) -> str:
-        """Replace the pod: end the present incarnation, begin another, return its uid while it loads."""
+    async def restart(self, reason: str, *, reset_gpu: bool = False) -> str:
+        """Replace the pod: end the present incarnation, begin another, return its uid while it loads.
+
+        ``reset_gpu``: reset the card between the two, when nothing runs on it.
+        """
         async with self._lock:
-            log.info("%s: restart (%s)", self.name, reason)
+            log.info("%s: %s (%s)", self.name, "GPU reset and restart" if reset_gpu else "restart", reason)
             await self.stop()
+            if reset_gpu:
+                self.gpu.reset(self.driver.now)
             self._new_pod()
             self.crashed_by = None
             self._incarnation = self._begin()

@@ -45,20 +45,45 @@ def test_each_zones_answers_name_the_zone_overwriting_what_the_engine_says(layou
     ]
 
 
-def test_every_replica_is_an_endpoint_of_its_zones_cluster(layout: Layout) -> None:
-    clusters = envoy.bootstrap(layout)["static_resources"]["clusters"]
-    ports = {
-        cluster["name"]: [
-            entry["endpoint"]["address"]["socket_address"]["port_value"]
-            for entry in cluster["load_assignment"]["endpoints"][0]["lb_endpoints"]
-        ]
-        for cluster in clusters
+def hosts(document: dict[str, Any]) -> dict[int, str]:
+    """Ports of an EDS response's endpoints, with what is said of each."""
+    (assignment,) = document["resources"]
+    return {
+        entry["endpoint"]["address"]["socket_address"]["port_value"]: entry["health_status"]
+        for entry in assignment["endpoints"][0]["lb_endpoints"]
     }
 
+
+def test_every_replica_is_an_endpoint_of_its_zones_cluster(layout: Layout) -> None:
+    clusters = envoy.bootstrap(layout)["static_resources"]["clusters"]
+    documents = {zone: envoy.endpoints(layout, zone, (), "1") for zone in layout.zones}
+    ports = {
+        document["resources"][0]["cluster_name"]: list(hosts(document)) for document in documents.values()
+    }
+
+    assert [cluster["name"] for cluster in clusters] == list(ports)
     assert ports == {
         f"chat-{zone}": [replica.port for node in layout.nodes_of(zone) for replica in node.replicas]
         for zone in layout.zones
     }
+
+
+def test_a_replica_out_of_rotation_stays_listed_and_gets_no_new_request(layout: Layout) -> None:
+    first, *others = (replica for node in layout.nodes_of("zone-a") for replica in node.replicas)
+
+    said = hosts(envoy.endpoints(layout, "zone-a", {first.name}, "7"))
+
+    assert said == {first.port: "DRAINING"} | dict.fromkeys((each.port for each in others), "UNKNOWN")
+
+
+def test_each_cluster_watches_the_file_with_its_own_endpoints(layout: Layout) -> None:
+    clusters = envoy.bootstrap(layout)["static_resources"]["clusters"]
+    watched = [
+        cluster["eds_cluster_config"]["eds_config"]["path_config_source"]["path"] for cluster in clusters
+    ]
+
+    assert watched == [str(envoy.endpoints_path(layout, zone)) for zone in layout.zones]
+    assert len({path.parent for path in map(Path, watched)}) == len(layout.zones)
 
 
 def test_everything_listens_on_loopback_only(layout: Layout) -> None:

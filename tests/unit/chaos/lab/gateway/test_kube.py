@@ -8,7 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from chaos.lab.gateway import kube
+from chaos.lab.gateway.declared import Declared
 from chaos.lab.gateway.fleet import Fleet
+from chaos.lab.gateway.writelog import SCHEDULABLE, WriteLog
 from chaos.lab.layout import LabSettings, Layout, plan
 from chaos.lab.processes import ProcessTable
 from controlplane.kernel.clock import VirtualClock
@@ -19,7 +21,10 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 async def scrape(layout: Layout) -> bytes:
     """Zone a's first node answers, all others never did; its second replica has crashed three times."""
-    fleet = Fleet(layout, ProcessTable(layout.state_dir), VirtualClock())
+    log = WriteLog(layout.state_dir / "gateway", VirtualClock())
+    place = "chat/local/zone-a/node-a1"
+    log.append(log.draft(SCHEDULABLE, place, before=True, after=False, version="1", by=None))
+    fleet = Fleet(layout, ProcessTable(layout.state_dir), VirtualClock(), Declared(log))
     node = fleet.nodes["node-a1"]
     node.misses = 0
     for replica in node.replicas.values():

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from chaos.lab.gateway import envoy, writer
+from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
 from chaos.lab.gateway.writelog import RESTART, WEIGHTS, WriteLog
 from chaos.lab.gateway.writer import Writer, desired_weights, log_folder, prepare
@@ -60,7 +61,7 @@ class FakeFleet:
             raise Unavailable("gone")
         return self.uid
 
-    async def restart(self, replica: str, reason: str) -> str:
+    async def restart(self, replica: str, reason: str, *, reset_gpu: bool = False) -> str:
         if isinstance(self.failure, Unavailable):
             raise self.failure
         self.uid = "uid-2"
@@ -148,7 +149,7 @@ def test_writes_at_the_same_time_go_one_after_the_other(bench: Bench) -> None:
     first, second = run(both)
 
     assert first == Weights(version="2", weights=HALF)
-    assert isinstance(second, writer.StaleWrite)
+    assert isinstance(second, StaleWrite)
     assert len(bench.outcomes()) == 1
 
 

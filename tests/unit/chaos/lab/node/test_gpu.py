@@ -102,6 +102,33 @@ def test_the_energy_counter_never_falls_also_across_restarts(events: list[tuple[
         last = reading.energy_mj
 
 
+def test_a_reset_card_begins_its_counters_anew_and_is_empty() -> None:
+    gpu, engine = Gpu("GPU-1", 0, 0.0), engine_with_work(answer=5000)
+    gpu.attach(engine, 0.0)
+    gpu.memory = Memory.SERVING
+    end = run_until(engine, 0.0, 60.0)
+    assert gpu.read(end).energy_mj > 60_000 * 100
+
+    gpu.reset(end)
+    after = gpu.read(end + 1.0)
+
+    assert after.energy_mj == pytest.approx(85_000, rel=0.01)
+    assert (after.utilisation, after.memory_used) == (0, Memory.EMPTY.value)
+
+
+@pytest.mark.parametrize(("code", "spoiler"), [(95, None), (46, None), (79, "fault-1")])
+def test_a_reset_mends_what_is_recoverable_and_not_a_card_that_is_gone(
+    code: int, spoiler: str | None
+) -> None:
+    gpu = Gpu("GPU-1", 0, 0.0)
+    gpu.health.strike("fault-1", code, "replica-1")
+    assert gpu.health.spoiler() == "fault-1"
+
+    gpu.reset(1.0)
+
+    assert gpu.health.spoiler() == spoiler
+
+
 def test_readings_within_half_a_second_are_one() -> None:
     gpu = Gpu("GPU-1", 0, 0.0)
     assert gpu.read(10.0) is gpu.read(10.4)

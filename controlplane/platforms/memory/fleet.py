@@ -1,0 +1,191 @@
+"""The fleet that the memory platform holds: zones of nodes of replicas, and how it looks from outside.
+
+Named as the lab names it: zone-a, node-a1, replica-a1-0. Replicas load for a while on the
+injected clock. It does not model traffic or metrics, and refuses nothing: the platform does.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import NotFound
+from controlplane.model.target import Target
+from controlplane.model.topology import (
+    GpuView,
+    NodeView,
+    Owner,
+    ReplicaState,
+    ReplicaView,
+    Topology,
+    ZoneView,
+)
+from controlplane.platforms.memory.journal import Journal
+
+
+@dataclass(slots=True)
+class Replica:
+    """A slot and the incarnation in it."""
+
+    name: str
+    uid: str
+    version: str
+    phase: ReplicaState = "ready"
+    loaded_at: float = 0.0
+    in_rotation: bool = True
+    requests: int = 0
+
+
+@dataclass(slots=True)
+class Node:
+    """A machine's name and the machine behind it."""
+
+    name: str
+    uid: str
+    version: str
+    replicas: dict[str, Replica]
+    reachable: bool = True
+    schedulable: bool = True
+
+
+class Fleet:
+    """One service's zones. ``load_time``: seconds from a restart until the replica is ready."""
+
+    def __init__(self, service: Target, clock: Clock, journal: Journal, load_time: float) -> None:
+        self.service = service
+        self.zones: dict[str, dict[str, Node]] = {}
+        self._clock = clock
+        self._journal = journal
+        self._load_time = load_time
+        self._incarnations = 0
+
+    def build(self, zones: int, nodes_per_zone: int, replicas_per_node: int) -> None:
+        """Fill it with zones that are all alike and ready."""
+        for letter in string.ascii_lowercase[:zones]:
+            nodes = [
+                self._new_node(letter, number + 1, replicas_per_node) for number in range(nodes_per_zone)
+            ]
+            self.zones[f"zone-{letter}"] = {node.name: node for node in nodes}
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def slots(self) -> list[tuple[str, Node, Replica]]:
+        """List every replica with its node and its zone's name."""
+        return [
+            (zone, node, replica)
+            for zone, nodes in self.zones.items()
+            for node in nodes.values()
+            for replica in node.replicas.values()
+        ]
+
+    def node(self, name: str) -> Node:
+        """Return the node called ``name``, or raise `NotFound`."""
+        for nodes in self.zones.values():
+            if name in nodes:
+                return nodes[name]
+        msg = f"no node `{name}`"
+        raise NotFound(msg)
+
+    def node_at(self, target: Target) -> Node:
+        """Return the node that is exactly at ``target``, or raise `NotFound`."""
+        node = self.zones.get(str(target.zone), {}).get(str(target.node))
+        if node is None or target.at("service") != self.service:
+            msg = f"no node {target}"
+            raise NotFound(msg)
+        return node
+
+    def replica_at(self, target: Target) -> tuple[Node, Replica]:
+        """Return the replica that is exactly at ``target``, with its node, or raise `NotFound`."""
+        service, cluster = self.service.service, self.service.cluster
+        for zone, node, replica in self.slots():
+            if Target(service, cluster, zone, node.name, replica.name) == target:
+                return node, replica
+        msg = f"no replica {target}"
+        raise NotFound(msg)
+
+    def replica(self, name: str) -> Replica:
+        """Return the replica called ``name``, or raise `NotFound`."""
+        for _, _, replica in self.slots():
+            if replica.name == name:
+                return replica
+        msg = f"no replica `{name}`"
+        raise NotFound(msg)
+
+    # ── changes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def new_uid(self, name: str) -> str:
+        self._incarnations += 1
+        return f"{name}-{self._incarnations:04d}"
+
+    def restart(self, replica: Replica) -> str:
+        """Begin a new incarnation, which loads; what the former one held is lost."""
+        replica.uid = self.new_uid(replica.name)
+        replica.phase = "loading"
+        replica.requests = 0
+        replica.loaded_at = self._clock.monotonic() + self._load_time
+        replica.version = self._journal.next_version()
+        return replica.uid
+
+    def load(self) -> None:
+        """Let replicas whose load time is over become ready."""
+        now = self._clock.monotonic()
+        for _, node, replica in self.slots():
+            if replica.phase == "loading" and now >= replica.loaded_at and node.reachable:
+                replica.phase = "ready"
+                replica.version = self._journal.next_version()
+
+    def _new_node(self, letter: str, number: int, replicas: int) -> Node:
+        names = [f"replica-{letter}{number}-{index}" for index in range(replicas)]
+        slots = {name: Replica(name, self.new_uid(name), "1") for name in names}
+        return Node(f"node-{letter}{number}", self.new_uid(f"node-{letter}{number}"), "1", slots)
+
+    # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def topology(self) -> Topology:
+        return Topology(
+            service=self.service.service,
+            cluster=self.service.cluster,
+            zones=tuple(self._zone_view(name, nodes) for name, nodes in self.zones.items()),
+            observed_at=self._clock.now(),
+        )
+
+    def _zone_view(self, name: str, nodes: Mapping[str, Node]) -> ZoneView:
+        labels = {"topology.kubernetes.io/zone": name}
+        return ZoneView(
+            name=name,
+            labels=labels,
+            nodes=tuple(self._node_view(name, node, labels) for node in nodes.values()),
+        )
+
+    def _node_view(self, zone: str, node: Node, labels: dict[str, str]) -> NodeView:
+        gpus = tuple(
+            GpuView(uuid=f"GPU-{node.name}-{index}", index=index, model="NVIDIA H100 80GB HBM3")
+            for index in range(len(node.replicas))
+        )
+        return NodeView(
+            name=node.name,
+            uid=node.uid,
+            ready=node.reachable,
+            schedulable=node.schedulable,
+            version=node.version,
+            labels={**labels, "kubernetes.io/hostname": node.name},
+            gpus=gpus,
+            replicas=tuple(self._replica_view(zone, node, replica) for replica in node.replicas.values()),
+        )
+
+    def _replica_view(self, zone: str, node: Node, replica: Replica) -> ReplicaView:
+        state: ReplicaState = replica.phase if node.reachable else "unknown"
+        return ReplicaView(
+            name=replica.name,
+            uid=replica.uid,
+            ready=state == "ready",
+            state=state,
+            in_rotation=replica.in_rotation,
+            requests=replica.requests if node.reachable else None,
+            address=f"memory://{replica.name}",
+            version=replica.version,
+            owner=Owner(kind="Deployment", name=f"{self.service.service}-{zone}"),
+            labels={"app": self.service.service},
+        )

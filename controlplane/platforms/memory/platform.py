@@ -1,0 +1,257 @@
+"""The port over a fleet in memory: every promise of `controlplane.platforms.port`, and failures by script.
+
+It adds what a rehearsal needs: replicas that load for a while on the injected clock, nodes that
+stop answering, requests that are under way, and writes that fail (`fail_next`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import NotFound, Unavailable, VersionConflict
+from controlplane.model.target import DEFAULT_CLUSTER, Target
+from controlplane.model.topology import Topology, Weights, WriteRecord, WriteTag
+from controlplane.platforms.memory.fleet import Fleet, Node, Replica
+from controlplane.platforms.memory.journal import Journal, When
+from controlplane.platforms.port import (
+    RECYCLE,
+    REPLACE,
+    RESTART,
+    ROTATION,
+    SCHEDULABLE,
+    WEIGHTS,
+    check_changes,
+    check_node,
+    check_replica,
+)
+
+_WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE})
+
+
+class MemoryPlatform:
+    """One service's fleet, named as the lab names it: zone-a, node-a1, replica-a1-0. Safe between threads.
+
+    ``load_time``: seconds from a restart until the replica is ready.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        service: str = "chat",
+        cluster: str = DEFAULT_CLUSTER,
+        zones: int = 3,
+        nodes_per_zone: int = 2,
+        replicas_per_node: int = 2,
+        load_time: float = 4.0,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._journal = Journal(clock)
+        self._fleet = Fleet(Target(service, cluster), clock, self._journal, load_time)
+        self._fleet.build(zones, nodes_per_zone, replicas_per_node)
+        self._weights = dict.fromkeys(self._fleet.zones, 100)
+        self._weights_version = "1"
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def topology(self, service: str) -> Topology:
+        with self._lock:
+            self._answer(service, "topology")
+            self._fleet.load()
+            return self._fleet.topology()
+
+    def weights(self, service: str) -> Weights:
+        with self._lock:
+            self._answer(service, "read")
+            return Weights(version=self._weights_version, weights=dict(self._weights))
+
+    def writes(self, after: int = 0) -> list[WriteRecord]:
+        with self._lock:
+            return [record for record in self._journal.records if record.seq > after]
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def set_weights(
+        self, service: str, changes: Mapping[str, int], *, expected_version: str | None, by: WriteTag | None
+    ) -> Weights:
+        with self._lock:
+            self._known(service)
+            after = check_changes(self._weights, changes)
+            target = str(self._fleet.service)
+            seen = self._journal.admit(WEIGHTS, target, by)
+            if seen:
+                return Weights.model_validate(seen.answer)
+            present = self._weights_version
+            if expected_version is not None and expected_version != present:
+                msg = f"the weights are at version {present}, not {expected_version}"
+                raise VersionConflict(msg, hint="read them again")
+            failure = self._journal.strike(WEIGHTS)
+            before = dict(self._weights)
+            if after == before:
+                return Weights(version=present, weights=before)
+            self._weights = after
+            self._weights_version = self._journal.next_version()
+            answer = Weights(version=self._weights_version, weights=dict(after))
+            self._journal.record(WEIGHTS, target, before, dict(after), by, answer)
+            self._journal.confirm(failure)
+            return answer
+
+    def set_rotation(
+        self,
+        target: Target,
+        in_rotation: bool,  # noqa: FBT001 - as the port has it
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        with self._lock:
+            check_replica(target)
+            _, replica = self._fleet.replica_at(target)
+            return self._declare(ROTATION, target, replica, in_rotation, expected_version, by)
+
+    def set_schedulable(
+        self,
+        target: Target,
+        schedulable: bool,  # noqa: FBT001 - as the port has it
+        *,
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        with self._lock:
+            check_node(target)
+            node = self._fleet.node_at(target)
+            return self._declare(SCHEDULABLE, target, node, schedulable, expected_version, by)
+
+    def restart_replica(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        return self._restart(RESTART, target, expected_uid, by)
+
+    def recycle_gpu(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        return self._restart(RECYCLE, target, expected_uid, by)
+
+    def replace_node(
+        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
+    ) -> str:
+        with self._lock:
+            check_node(target)
+            node = self._fleet.node_at(target)
+
+            def replace() -> None:
+                node.uid = self._fleet.new_uid(node.name)
+                node.reachable = True
+                node.version = self._journal.next_version()
+                for replica in node.replicas.values():
+                    self._fleet.restart(replica)
+
+            return self._renew(REPLACE, target, node, expected_uid, by, replace)
+
+    def _restart(self, op: str, target: Target, expected_uid: str | None, by: WriteTag | None) -> str:
+        with self._lock:
+            check_replica(target)
+            node, replica = self._fleet.replica_at(target)
+
+            def restart() -> None:
+                self._fleet.restart(replica)
+
+            return self._renew(op, target, replica, expected_uid, by, restart, on=node)
+
+    def _declare(
+        self,
+        op: str,
+        target: Target,
+        item: Replica | Node,
+        value: bool,  # noqa: FBT001 - as the port has it
+        expected_version: str | None,
+        by: WriteTag | None,
+    ) -> str:
+        """Write a field that says what shall be, on the version that was read."""
+        seen = self._journal.admit(op, str(target), by)
+        if seen:
+            return str(seen.answer)
+        if expected_version is not None and expected_version != item.version:
+            msg = f"{target} is at version {item.version}, not {expected_version}"
+            raise VersionConflict(msg, hint="read it again")
+        failure = self._journal.strike(op)
+        before = item.in_rotation if isinstance(item, Replica) else item.schedulable
+        if before == value:
+            return item.version
+        if isinstance(item, Replica):
+            item.in_rotation = value
+        else:
+            item.schedulable = value
+        item.version = self._journal.next_version()
+        self._journal.record(op, str(target), before, value, by, item.version)
+        self._journal.confirm(failure)
+        return item.version
+
+    def _renew(
+        self,
+        op: str,
+        target: Target,
+        item: Replica | Node,
+        expected_uid: str | None,
+        by: WriteTag | None,
+        effect: Callable[[], None],
+        on: Node | None = None,
+    ) -> str:
+        """Replace an incarnation, if it is still the expected one; ``on`` is the node that must answer."""
+        seen = self._journal.admit(op, str(target), by)
+        if seen:
+            return str(seen.answer)
+        before = item.uid
+        if expected_uid is not None and expected_uid != before:
+            msg = f"{target} is {before}, not {expected_uid}: somebody has restarted it"
+            raise VersionConflict(msg)
+        if on is not None and not on.reachable:
+            msg = f"{on.name} does not answer"
+            raise Unavailable(msg)
+        failure = self._journal.strike(op)
+        effect()
+        self._journal.record(op, str(target), before, item.uid, by, item.uid)
+        self._journal.confirm(failure)
+        return item.uid
+
+    # ── what a rehearsal does to it ─────────────────────────────────────────────────────────────────────────
+
+    def fail_next(self, op: str, *when: When) -> None:
+        """Let the next calls of ``op`` fail, one entry a call; reads (topology, read) know ``before``."""
+        if op not in _WRITES and set(when) != {"before"}:
+            msg = f"{op} has no effect that could be unknown: only `before` makes sense"
+            raise ValueError(msg)
+        with self._lock:
+            self._journal.script(op, *when)
+
+    def set_reachable(self, node: str, reachable: bool) -> None:  # noqa: FBT001 - the node is or is not
+        """Cut a node off, or bring it back; its replicas keep their incarnations."""
+        with self._lock:
+            found = self._fleet.node(node)
+            found.reachable = reachable
+            found.version = self._journal.next_version()
+
+    def set_requests(self, name: str, requests: int) -> None:
+        """Say how many requests are inside a replica."""
+        with self._lock:
+            self._fleet.replica(name).requests = requests
+
+    def stop_replica(self, name: str) -> None:
+        """End a replica's incarnation; only a restart brings the slot back."""
+        with self._lock:
+            replica = self._fleet.replica(name)
+            replica.phase = "stopped"
+            replica.version = self._journal.next_version()
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _known(self, service: str) -> None:
+        if service != self._fleet.service.service:
+            msg = f"no service `{service}`"
+            raise NotFound(msg, hint=f"services: {self._fleet.service.service}")
+
+    def _answer(self, service: str, op: str) -> None:
+        self._known(service)
+        self._journal.strike(op)
