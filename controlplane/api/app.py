@@ -29,6 +29,7 @@ from controlplane.api.routes import (
     playbooks,
     run_operations,
     runs,
+    schemas,
     session,
 )
 from controlplane.api.services import Services
@@ -77,6 +78,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router, prefix=PREFIX, responses=problems.responses(InvalidInput))
     app.include_router(health.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)  # where probes look by habit
+    app.include_router(schemas.router, include_in_schema=False)  # for editors, by a short address
     console.mount(app, services.settings.console)
     app.add_middleware(Gate, hosts=services.settings.hosts)
     app.add_middleware(Measured, registry=registry)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from controlplane.api.stream import Timing
 from controlplane.kernel.clock import Clock
@@ -31,9 +32,13 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything `create_app` needs. ``validate`` gets (file, text) and returns every mistake."""
+    """Everything `create_app` needs. ``validate`` gets (file, text) and returns every mistake.
+
+    ``schemas`` are the kinds' JSON Schemas by their files' names.
+    """
 
     database: Database
     clock: Clock
     validate: Callable[[str, str], Sequence[Problem]]
     settings: ApiSettings
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

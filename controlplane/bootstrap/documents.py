@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.actions import register as register_builtin_actions
+from controlplane.actions.schema import Schema, schemas
 from controlplane.actions.validate import check_bundle
 from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.registry import Registry
@@ -33,6 +34,11 @@ def fault_names() -> list[str]:
     registry: Registry[Any] = Registry("fault")
     registry.load_entry_points("fleetward.faults")
     return registry.names()
+
+
+def json_schemas() -> dict[str, Schema]:
+    """Return the JSON Schema of every kind, with everything that is installed, by its file's name."""
+    return schemas(action_registry(), fault_names())
 
 
 def read_files(paths: Iterable[Path]) -> list[tuple[str, str]]:

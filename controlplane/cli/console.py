@@ -12,7 +12,7 @@ from controlplane.api.app import create_app
 from controlplane.api.auth import issue_admin_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
 from controlplane.bootstrap.database import open_database
-from controlplane.bootstrap.documents import check_text
+from controlplane.bootstrap.documents import check_text, json_schemas
 from controlplane.settings import Settings
 from controlplane.store.database import Database
 
@@ -27,7 +27,13 @@ def api_application(settings: Settings) -> FastAPI:
         hosts=settings.api_hosts,
     )
     return create_app(
-        Services(database, database.clock, lambda file, text: check_text(file, text).problems, api_settings)
+        Services(
+            database=database,
+            clock=database.clock,
+            validate=lambda file, text: check_text(file, text).problems,
+            settings=api_settings,
+            schemas=json_schemas(),
+        )
     )
 
 
