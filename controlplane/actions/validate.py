@@ -7,7 +7,7 @@ bundle holds nothing is left alone: a single playbook may be checked by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from controlplane.actions.check import validate_parameters
@@ -18,6 +18,7 @@ from controlplane.kernel.templating import Vocabulary, check_expression, check_t
 from controlplane.kernel.yaml import Document, Path
 from controlplane.model.action import ActionRegistry
 from controlplane.model.documents import Bundle
+from controlplane.model.playbook import Playbook
 from controlplane.model.triggers.catalogue import installed
 
 RESULT_NAMES = {"result"}
@@ -31,6 +32,7 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
     ``faults`` are the names of the fault catalogue; None leaves faults unchecked.
     """
     known = _names_by_kind(bundle)
+    playbooks = {each.model.name: each.model for each in bundle.loaded if isinstance(each.model, Playbook)}
     for document in bundle.documents:
         data = document.data
         if not isinstance(data, dict) or not isinstance(data.get("spec"), dict):
@@ -47,6 +49,8 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
                 ]
             case "SLO":
                 bundle.problems += _reference(document, ("spec", "service"), "Service", known)
+            case "PlaybookTest":
+                bundle.problems += _test(document, known, playbooks)
             case "Drill":
                 bundle.problems += _drill(document, known, faults)
     return bundle
@@ -165,6 +169,24 @@ def _triggers(document: Document, known: dict[str, set[str]]) -> Findings:
         if name in installed():
             for field, kind in installed().get(name).references.items():
                 yield from _reference(document, ("spec", "triggers", index, field), kind, known)
+
+
+def _test(document: Document, known: dict[str, set[str]], playbooks: Mapping[str, Playbook]) -> Findings:
+    """Find scripts for steps that the playbook does not have: they would never be played."""
+    spec = document.data["spec"]
+    yield from _reference(document, ("spec", "playbook"), "Playbook", known)
+    tested = playbooks.get(str(spec.get("playbook")))
+    if tested is None:
+        return
+    steps = [step.id for step in tested.spec.steps]
+    places: list[tuple[Path, dict[str, Any]]] = [(("spec",), spec)]
+    places += [(("spec", "cases", index), case) for index, case in _items(spec.get("cases"))]
+    for path, given in places:
+        scripts = given.get("steps")
+        for name in scripts if isinstance(scripts, dict) else ():
+            if name not in steps:
+                message = f"{tested.name} has no step `{name}`"
+                yield document.problem((*path, "steps", name), message, did_you_mean(name, steps), key=True)
 
 
 def _drill(document: Document, known: dict[str, set[str]], faults: Collection[str] | None) -> Findings:

@@ -16,6 +16,7 @@ from controlplane.model.base import Mode
 from controlplane.model.documents import Bundle, load_bundle
 from controlplane.model.policy import Policy
 from controlplane.model.records import Revision
+from controlplane.model.rehearsal import PlaybookTest
 from controlplane.store.database import Database
 
 SUFFIXES = (".yaml", ".yml")
@@ -41,15 +42,15 @@ def json_schemas() -> dict[str, Schema]:
     return schemas(action_registry(), fault_names())
 
 
-def read_files(paths: Iterable[Path]) -> list[tuple[str, str]]:
-    """Return (name, text) of the YAML files in ``paths``; of a folder all but tests, sorted."""
+def read_files(paths: Iterable[Path], *, tests: bool = False) -> list[tuple[str, str]]:
+    """Return (name, text) of the YAML files in ``paths``, sorted; of a folder ``tests`` too if wanted."""
     found: list[Path] = []
     for path in paths:
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
         found += [
             file
             for file in inside
-            if file == path or (file.suffix in SUFFIXES and not file.stem.endswith(".test"))
+            if file == path or (file.suffix in SUFFIXES and (tests or not file.stem.endswith(".test")))
         ]
     texts = []
     for file in found:
@@ -61,9 +62,9 @@ def read_files(paths: Iterable[Path]) -> list[tuple[str, str]]:
     return texts
 
 
-def load_files(paths: Iterable[Path]) -> Bundle:
+def load_files(paths: Iterable[Path], *, tests: bool = False) -> Bundle:
     """Load and check documents; problems are collected in the bundle."""
-    return check_bundle(load_bundle(read_files(paths)), action_registry(), fault_names())
+    return check_bundle(load_bundle(read_files(paths, tests=tests)), action_registry(), fault_names())
 
 
 def check_text(file: str, text: str) -> Bundle:
@@ -83,6 +84,8 @@ def apply_bundle(database: Database, bundle: Bundle, mode: Mode | None = None) -
         revisions = []
         for entry in bundle.loaded:
             model = entry.model
+            if isinstance(model, PlaybookTest):
+                continue  # it is run where it lies; nothing in the control plane reads it
             if mode is not None and isinstance(model, Policy):
                 model = model.model_copy(update={"spec": model.spec.model_copy(update={"mode": mode})})
             sha256 = tx.documents.put(model, source=entry.document.file)

@@ -23,14 +23,14 @@ def register(app: typer.Typer) -> None:
 
 
 def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
-    """Check playbooks, SLOs, services, policies and drills; report every mistake with its place.
+    """Check playbooks, their tests, SLOs, services, policies and drills; report every mistake with its place.
 
     Exit code 1 if there is any. With -o json: a list of
     {"file","line","column","path","message","suggestion"}.
     """
     from controlplane.bootstrap.documents import load_files
 
-    bundle = load_files(files)
+    bundle = load_files(files, tests=True)
     problems = sorted(bundle.problems, key=lambda p: (p.file, p.line, p.column))
     if output is Format.JSON:
         emit_json([_as_dict(problem) for problem in problems])

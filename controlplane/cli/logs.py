@@ -23,6 +23,11 @@ def configure() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler(sys.stderr)])
 
 
+def quiet() -> None:
+    """Leave out all but errors: for commands that play a run and show what came of it themselves."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+
 def handler(stream: TextIO) -> logging.Handler:
     """Return a handler that writes the standard library's records in our form."""
     made = logging.StreamHandler(stream)

@@ -111,7 +111,7 @@ class Desk:
         try:
             request = self._request(case)
             verdicts = guards.judge(replace(case, group=request.group))
-            limits = _limits(verdicts)
+            limits = guards.limits_of(verdicts)
             if not self._matches(case.playbook, request, limits):
                 reason = f"`{case.playbook.spec.when}` is false"
                 self.record(tx, case, "notMatched", verdicts, reason=reason)
@@ -217,14 +217,6 @@ def _outcome(verdicts: Sequence[GuardVerdict]) -> Outcome:
     if all(verdict.guard == "mode" for verdict in against):
         return "observed"
     return "refused" if any(verdict.verdict is Verdict.REFUSE for verdict in against) else "queued"
-
-
-def _limits(verdicts: Sequence[GuardVerdict]) -> dict[str, Any]:
-    """What expressions know as ``limits``: how much would be out, and how much would stay healthy."""
-    values = next((verdict.values for verdict in verdicts if verdict.guard == "blastRadius"), {})
-    share = values.get("healthyShareAfter")
-    found = {name: values.get(name) for name in ("zonesAfter", "zones", "replicas")}
-    return found | {"healthyAfter": share, "healthyReplicasAfter": values.get("healthyAfter")}
 
 
 def _foreseen(touch: Touch, run: Run, now: datetime) -> OutOfService:

@@ -69,6 +69,8 @@ class Case:
     touches: Sequence[Touch] = ()
     group: str | None = None
     place: str = ""
+    by: str | None = None
+    """The person who asks for it."""
 
     @property
     def target(self) -> Target:
@@ -93,7 +95,7 @@ def halt(case: Case) -> GuardVerdict:
 
 
 def mode(case: Case) -> GuardVerdict:
-    """Refuse unless policy, service and playbook all say auto."""
+    """Refuse unless policy, service and playbook all say auto; what a person starts is no automation."""
     modes: dict[str, Mode | None] = {
         "policy": case.view.policy.mode,
         "service": case.view.service.spec.mode,
@@ -103,6 +105,8 @@ def mode(case: Case) -> GuardVerdict:
     values = {name: value or "auto" for name, value in modes.items()}
     if found == MODES[-1]:
         return _say("mode", ALLOW, "auto", **values)
+    if case.by is not None:
+        return _say("mode", ALLOW, f"started by {case.by}: mode {found} binds automation", **values)
     who = ", ".join(name for name, value in modes.items() if value == found)
     what = {
         "observe": "watched only",
@@ -264,6 +268,14 @@ GUARDS: tuple[Guard, ...] = (
 def judge(case: Case, guards: Sequence[Guard] = GUARDS) -> tuple[GuardVerdict, ...]:
     """Ask every guard."""
     return tuple(guard(case) for guard in guards)
+
+
+def limits_of(verdicts: Sequence[GuardVerdict]) -> dict[str, Any]:
+    """Return what expressions know as ``limits``: how much would be out, and how much would stay healthy."""
+    values = next((verdict.values for verdict in verdicts if verdict.guard == blast.GUARD), {})
+    share = values.get("healthyShareAfter")
+    found = {name: values.get(name) for name in ("zonesAfter", "zones", "replicas")}
+    return found | {"healthyAfter": share, "healthyReplicasAfter": values.get("healthyAfter")}
 
 
 def throttle_group(playbook: Playbook, target: Target) -> tuple[str, ...]:

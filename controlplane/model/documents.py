@@ -22,13 +22,16 @@ from controlplane.model.drill import Drill
 from controlplane.model.kind import API_VERSION, Kind
 from controlplane.model.playbook import Playbook
 from controlplane.model.policy import Policy
+from controlplane.model.rehearsal import PlaybookTest
 from controlplane.model.service import Service
 from controlplane.model.slo import Slo
 
 _TAG_KEY = "type"
 """The key that tells the members of every union of the kinds apart."""
 
-KINDS: dict[str, type[Kind]] = {kind.KIND: kind for kind in (Service, Slo, Playbook, Policy, Drill)}
+KINDS: dict[str, type[Kind]] = {
+    kind.KIND: kind for kind in (Service, Slo, Playbook, Policy, Drill, PlaybookTest)
+}
 
 
 @dataclass(slots=True)

@@ -57,8 +57,8 @@ class Database:
             json_serializer=dump_json,
             json_deserializer=load_json,
         )
-        event.listen(self.engine, "connect", _prepare)
-        event.listen(self.engine, "begin", _begin)
+        event.listen(self.engine, "connect", prepare)
+        event.listen(self.engine, "begin", begin)
 
     def now(self) -> datetime:
         """Return the time leases are measured by."""
@@ -108,7 +108,7 @@ class Database:
         unit.commit()
 
 
-def _prepare(connection: Any, record: Any) -> None:
+def prepare(connection: Any, record: Any) -> None:
     """Make a fresh connection ours: we say BEGIN, not the driver."""
     del record
     connection.isolation_level = None
@@ -123,7 +123,8 @@ def _prepare(connection: Any, record: Any) -> None:
     cursor.close()
 
 
-def _begin(connection: Connection) -> None:
+def begin(connection: Connection) -> None:
+    """Take the write lock at once, unless the unit only reads."""
     reading = connection.get_execution_options().get(_READING)
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 

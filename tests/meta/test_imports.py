@@ -42,8 +42,8 @@ KEEPS = {
 
 PACKAGES = {
     "controlplane": (
-        "bench", "cli", "api", "controller", "worker", "act", "actions", "decide", "observe", "platforms",
-        "platforms/kubernetes", "store", "notify", "carrier", "settings", "model", "kernel",
+        "bench", "cli", "rehearsal", "api", "controller", "worker", "act", "actions", "decide", "observe",
+        "platforms", "platforms/kubernetes", "store", "notify", "carrier", "settings", "model", "kernel",
     ),
     "chaos": ("lab", "drills", "faults", "drivers"),
 }  # fmt: skip

@@ -6,8 +6,7 @@ injected clock. It does not model traffic or metrics, and refuses nothing: the p
 
 from __future__ import annotations
 
-import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.kernel.clock import Clock
@@ -61,13 +60,12 @@ class Fleet:
         self._load_time = load_time
         self._incarnations = 0
 
-    def build(self, zones: int, nodes_per_zone: int, replicas_per_node: int) -> None:
-        """Fill it with zones that are all alike and ready."""
-        for letter in string.ascii_lowercase[:zones]:
-            nodes = [
-                self._new_node(letter, number + 1, replicas_per_node) for number in range(nodes_per_zone)
-            ]
-            self.zones[f"zone-{letter}"] = {node.name: node for node in nodes}
+    def build(self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int) -> None:
+        """Fill it with zones that are all alike and ready; nodes and replicas are called after their zone."""
+        for zone in zones:
+            short = zone.removeprefix("zone-")
+            nodes = [self._new_node(short, number + 1, replicas_per_node) for number in range(nodes_per_zone)]
+            self.zones[zone] = {node.name: node for node in nodes}
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,10 +134,10 @@ class Fleet:
                 replica.phase = "ready"
                 replica.version = self._journal.next_version()
 
-    def _new_node(self, letter: str, number: int, replicas: int) -> Node:
-        names = [f"replica-{letter}{number}-{index}" for index in range(replicas)]
+    def _new_node(self, zone: str, number: int, replicas: int) -> Node:
+        names = [f"replica-{zone}{number}-{index}" for index in range(replicas)]
         slots = {name: Replica(name, self.new_uid(name), "1") for name in names}
-        return Node(f"node-{letter}{number}", self.new_uid(f"node-{letter}{number}"), "1", slots)
+        return Node(f"node-{zone}{number}", self.new_uid(f"node-{zone}{number}"), "1", slots)
 
     # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
 

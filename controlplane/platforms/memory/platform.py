@@ -7,7 +7,8 @@ stop answering, requests that are under way, and writes that fail (`fail_next`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_lowercase
 
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import NotFound, Unavailable, VersionConflict
@@ -33,7 +34,7 @@ _WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE})
 class MemoryPlatform:
     """One service's fleet, named as the lab names it: zone-a, node-a1, replica-a1-0. Safe between threads.
 
-    ``load_time``: seconds from a restart until the replica is ready.
+    ``zones``: how many, or their names. ``load_time``: seconds from a restart until the replica is ready.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class MemoryPlatform:
         *,
         service: str = "chat",
         cluster: str = DEFAULT_CLUSTER,
-        zones: int = 3,
+        zones: int | Sequence[str] = 3,
         nodes_per_zone: int = 2,
         replicas_per_node: int = 2,
         load_time: float = 4.0,
@@ -50,7 +51,8 @@ class MemoryPlatform:
         self._lock = threading.RLock()
         self._journal = Journal(clock)
         self._fleet = Fleet(Target(service, cluster), clock, self._journal, load_time)
-        self._fleet.build(zones, nodes_per_zone, replicas_per_node)
+        named = zones if not isinstance(zones, int) else [f"zone-{each}" for each in ascii_lowercase[:zones]]
+        self._fleet.build(named, nodes_per_zone, replicas_per_node)
         self._weights = dict.fromkeys(self._fleet.zones, 100)
         self._weights_version = "1"
 

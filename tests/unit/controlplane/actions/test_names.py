@@ -8,7 +8,7 @@ import pytest
 from controlplane.act.scope import incident_scope, run_scope
 from controlplane.actions import register
 from controlplane.actions.validate import check_bundle
-from controlplane.controller.cases import _limits
+from controlplane.decide.guards import limits_of
 from controlplane.kernel.registry import Registry
 from controlplane.kernel.templating import evaluate
 from controlplane.model.action import ActionRegistry
@@ -137,5 +137,5 @@ def test_the_vocabulary_is_what_a_run_really_has() -> None:
     assert set(scope) == set(NAMES)
     assert set(scope["run"]) == set(RUN)
     assert set(scope["steps"]["s"]) == set(STEP)
-    assert set(_limits([])) == set(LIMITS)
+    assert set(limits_of([])) == set(LIMITS)
     assert list(incident_scope("chat/local/a") or {}) == list(INCIDENT)[:9]

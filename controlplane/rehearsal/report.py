@@ -1,0 +1,124 @@
+"""What a rehearsal says: a result per case, as values, as JSON and as JUnit's XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET  # only written, never read
+
+from controlplane.kernel.clock import SystemClock
+from controlplane.kernel.errors import FleetwardError
+from controlplane.model.action import ActionRegistry
+from controlplane.rehearsal.compare import Line, difference, explanation
+from controlplane.rehearsal.runner import Stage
+from controlplane.rehearsal.suite import Suite
+
+_CLOCK = SystemClock()
+"""Only to say how long a case took; within a case time is virtual."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case. ``lines``: the difference, empty when it passed. ``why``: what explains it."""
+
+    file: str
+    line: int
+    playbook: str
+    name: str
+    lines: tuple[Line, ...] = ()
+    why: str = ""
+    error: str = ""
+    virtual_seconds: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.lines and not self.error
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "line": self.line,
+            "playbook": self.playbook,
+            "name": self.name,
+            "passed": self.passed,
+            "difference": [f"{mark} {text}" for mark, text in self.lines],
+            "why": self.why,
+            "error": self.error,
+            "virtualSeconds": self.virtual_seconds,
+            "seconds": round(self.seconds, 4),
+        }
+
+
+def rehearse(suites: Iterable[Suite], actions: ActionRegistry, only: str = "") -> list[CaseResult]:
+    """Play every case whose playbook and name contain ``only``, and return the results in order."""
+    stage = Stage(actions)
+    try:
+        return [
+            _result(stage, suite, index)
+            for suite in suites
+            for index, case in enumerate(suite.test.spec.cases)
+            if only.lower() in f"{suite.playbook.name} {case.name}".lower()
+        ]
+    finally:
+        stage.close()
+
+
+def _result(stage: Stage, suite: Suite, index: int) -> CaseResult:
+    case = suite.test.spec.cases[index]
+    began = _CLOCK.monotonic()
+    place: dict[str, Any] = {
+        "file": suite.file,
+        "line": suite.lines[index],
+        "playbook": suite.playbook.name,
+        "name": case.name,
+    }
+    try:
+        ending = stage.play(suite, case)
+    except FleetwardError as error:
+        return CaseResult(**place, error=str(error), seconds=_CLOCK.monotonic() - began)
+    lines = tuple(difference(case.expect, ending))
+    return CaseResult(
+        **place,
+        lines=lines,
+        why=explanation(ending) if lines else "",
+        virtual_seconds=ending.seconds,
+        seconds=_CLOCK.monotonic() - began,
+    )
+
+
+def junit(results: Sequence[CaseResult]) -> str:
+    """Return the results as JUnit's XML: a suite per playbook and file."""
+    root = ET.Element("testsuites", name="fleetward playbook test")
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
+    for result in results:
+        groups.setdefault((result.file, result.playbook), []).append(result)
+    for (file, playbook), cases in groups.items():
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=playbook,
+            file=file,
+            tests=str(len(cases)),
+            failures=str(sum(bool(case.lines) for case in cases)),
+            errors=str(sum(bool(case.error) for case in cases)),
+            time=f"{sum(case.seconds for case in cases):.3f}",
+        )
+        for case in cases:
+            element = ET.SubElement(
+                suite,
+                "testcase",
+                classname=playbook,
+                name=case.name,
+                file=case.file,
+                line=str(case.line),
+                time=f"{case.seconds:.3f}",
+            )
+            if case.error:
+                ET.SubElement(element, "error", message=case.error)
+            elif case.lines:
+                failure = ET.SubElement(element, "failure", message=case.why)
+                failure.text = "\n".join(f"{mark} {text}" for mark, text in case.lines)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,208 @@
+"""The outside of one case: a fleet in memory, what is measured of it, what the metrics answer, who was told.
+
+Everything follows from the case and the virtual clock, so that a case comes out the same
+each time. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.decide.service_state import takes_traffic
+from controlplane.kernel.clock import VirtualClock
+from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
+from controlplane.kernel.registry import did_you_mean
+from controlplane.model.ports import Notification
+from controlplane.model.rehearsal import Event, Given, Health, Turn
+from controlplane.model.service import Service
+from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
+from controlplane.model.target import LEVELS, Target
+from controlplane.model.topology import Topology
+from controlplane.platforms.memory import MemoryPlatform
+
+WINDOW = timedelta(seconds=2)
+"""How far back the samples of a verdict reach: one tick."""
+
+_CURED = (Turn.model_construct(after=0.0, is_="cured"),)
+_SAID: dict[Health, bool | None] = {"good": True, "bad": False, "unknown": None}
+
+
+def build_fleet(given: Given, service: Service, clock: VirtualClock) -> MemoryPlatform:
+    """Return the fleet before the event; raise `NotFound` or `InvalidInput` for names that it has not."""
+    shape = given.fleet
+    assert shape is not None, "defaults are filled in by the caller"  # noqa: S101
+    fleet = MemoryPlatform(
+        clock,
+        service=service.name,
+        cluster=service.spec.cluster,
+        zones=service.zones,
+        nodes_per_zone=shape.nodes_per_zone,
+        replicas_per_node=shape.replicas_per_node,
+        load_time=shape.load_time,
+    )
+    take_down(fleet, service.name, shape.down)
+    if shape.weights:
+        fleet.set_weights(service.name, shape.weights, expected_version=None, by=None)
+    for op, failures in given.platform_fails.items():
+        fleet.fail_next(op, *failures)
+    return fleet
+
+
+def take_down(fleet: MemoryPlatform, service: str, names: Sequence[str]) -> None:
+    """Let replicas, nodes and zones stop serving, by name."""
+    if not names:
+        return
+    topology = fleet.topology(service)
+    nodes = {node.name: [node.name] for zone in topology.zones for node in zone.nodes}
+    zones = {zone.name: [node.name for node in zone.nodes] for zone in topology.zones}
+    replicas = [view.name for _, view in topology.replicas()]
+    for name in names:
+        if name in replicas:
+            fleet.stop_replica(name)
+        elif name in zones or name in nodes:
+            for node in zones.get(name) or nodes[name]:
+                fleet.set_reachable(node, False)
+        else:
+            msg = f"the fleet has no replica, node or zone `{name}`"
+            raise NotFound(msg, hint=did_you_mean(name, [*replicas, *nodes, *zones]))
+
+
+@dataclass(slots=True)
+class Measured:
+    """Implements `SignalReader`: what the loop would have measured at this moment."""
+
+    given: Given
+    event: Event
+    service: Service
+    fleet: MemoryPlatform
+    clock: VirtualClock
+    began: datetime
+
+    def latest(self, service: str) -> SignalsSnapshot:
+        """Return the picture of this moment; it is always fresh, its sources as the case says."""
+        now = self.clock.now()
+        topology = self.fleet.topology(service)
+        traffic = takes_traffic(topology, self.fleet.weights(service))
+        return SignalsSnapshot.model_construct(
+            at=now,
+            evaluated_at=now,
+            sources=dict(self.given.sources) or {"prometheus": "fresh"},
+            signals=self._signals(now),
+            canaries=self._canaries(topology, now),
+            takes_traffic={str(target): takes for target, takes in traffic.items()},
+        )
+
+    def _canaries(self, topology: Topology, now: datetime) -> dict[str, CanaryState]:
+        """Return what the canaries say: of parts of a target that the case names, the same as of it."""
+        named = {Target.parse(text): course for text, course in self.given.canaries.items()}
+        said = {one: (self._at(course, now), self._good_for(course, now)) for one, course in named.items()}
+        well = (True, self._good_for((), now))
+        ready = {
+            part
+            for place, view in topology.replicas()
+            if view.ready
+            for part in (place, *(place.at(level) for level in LEVELS[:3]))
+        }
+        found = {}
+        for target in topology.targets():
+            over = [one for one in said if one.contains(target)] if said else []
+            good, good_for = said[max(over, key=lambda one: len(str(one)))] if over else well
+            good = good if target in ready else False
+            found[str(target)] = CanaryState.model_construct(
+                good=good, good_for=good_for if good else 0.0, at=now, replicas={}
+            )
+        return found
+
+    def _signals(self, now: datetime) -> dict[str, SignalState]:
+        trigger = self.given.signals.get("trigger", _CURED)
+        clients = self.given.signals.get("clients")
+        found: dict[str, SignalState] = {}
+        for name, course in self.given.signals.items():
+            if name not in {"trigger", "clients"}:
+                found[name] = self._state(course, clients or course, now)
+        signal = self.event.signal
+        if signal is not None:
+            found[f"{signal}@{self.event.target}"] = self._state(trigger, clients or trigger, now)
+            if clients is not None:
+                found.setdefault(f"{signal}@{self.service.target}", self._state(clients, clients, now))
+        return found
+
+    def _state(self, course: Sequence[Turn], clients: Sequence[Turn], now: datetime) -> SignalState:
+        good, all_good = self._at(course, now), self._at(clients, now)
+        numbers = {True: 1.0, False: 0.0, None: None}
+        return SignalState.model_construct(
+            good=good,
+            value=numbers[good],
+            objective=1.0 if self.event.objective is None else self.event.objective,
+            samples=0.0 if good is None else 100.0,
+            since=now - WINDOW,
+            until=now,
+            clients_good=all_good,
+            clients_value=numbers[all_good],
+        )
+
+    def _at(self, course: Sequence[Turn], now: datetime) -> bool | None:
+        word: Health = "good" if course and course[0].is_ != "good" else "bad"
+        for turn in course:
+            if self.began + timedelta(seconds=turn.after) <= now:
+                word = turn.is_
+        if word == "cured":
+            return any(record.by is not None for record in self.fleet.writes())
+        return _SAID[word]
+
+    def _good_for(self, course: Sequence[Turn], now: datetime) -> float:
+        """Return for how long a canary that is good now has been: since its last turn from something else."""
+        since, word = self.began - timedelta(seconds=self.given.healthy_for), "good"
+        for turn in course:
+            at = self.began + timedelta(seconds=turn.after)
+            if at <= now:
+                first = at == self.began and turn.is_ == "good"
+                since = at if word != "good" and turn.is_ == "good" and not first else since
+                word = turn.is_
+        return (now - since).total_seconds()
+
+
+@dataclass(slots=True)
+class Answers:
+    """Implements `Metrics` by script; what nothing answers has no data."""
+
+    given: Given
+    asked: dict[int, int] = field(default_factory=dict)
+
+    def instant(self, query: str) -> float | None:
+        for index, answer in enumerate(self.given.queries):
+            if answer.contains in query:
+                times = self.asked.get(index, 0)
+                self.asked[index] = times + 1
+                value = answer.values[min(times, len(answer.values) - 1)]
+                if value == "unavailable":
+                    msg = "scripted: the metrics do not answer"
+                    raise Unavailable(msg)
+                assert not isinstance(value, str), "the only word is `unavailable`"  # noqa: S101
+                return value
+        return None
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Implements `Notifier`: keeps where messages went, a repetition counted once."""
+
+    sent: dict[str, str] = field(default_factory=dict)
+
+    def send(
+        self, notification: Notification, *, channel: str | None = None, url: str | None = None, key: str
+    ) -> None:
+        del notification
+        self.sent[key] = str(channel or url)
+
+
+def check_target(text: str, topology: Topology) -> Target:
+    """Return the target that a case names, or raise `InvalidInput` with the nearest one."""
+    target = Target.parse(text)
+    known = [str(one) for one in topology.targets()]
+    if str(target) not in known:
+        msg = f"the fleet has no target `{text}`"
+        raise InvalidInput(msg, hint=did_you_mean(text, known))
+    return target

@@ -1,0 +1,146 @@
+"""What is given reaches the run: results by script, signals over time, what others do; time is virtual."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controlplane.kernel.errors import InvalidInput, NotFound
+from controlplane.model.states import RunState, StepState
+from controlplane.rehearsal.runner import Ending
+from controlplane.rehearsal.suite import Suite
+from tests.unit.controlplane.rehearsal.conftest import PLAYBOOK, case_of, suite_of
+
+Play = Callable[..., Ending]
+
+SERVICE = """
+apiVersion: fleetward.dev/v1
+kind: Service
+metadata: {name: chat}
+spec: {model: m, cluster: eu, zones: [{name: north}, {name: south}]}
+"""
+POLICY = """
+apiVersion: fleetward.dev/v1
+kind: Policy
+metadata: {name: ours}
+spec: {mode: approve}
+"""
+
+
+def state_of(ending: Ending) -> RunState:
+    assert ending.run is not None
+    return ending.run.state
+
+
+def steps_of(ending: Ending) -> dict[str, StepState]:
+    return {step.id: step.state for step in ending.steps}
+
+
+def test_the_real_actions_run_on_the_fleet_in_memory(play: Play) -> None:
+    ending = play()
+    assert state_of(ending) is RunState.SUCCEEDED
+    assert ending.weights == {"zone-a": 0, "zone-b": 100, "zone-c": 100}
+    assert [record.after for record in ending.writes] == [ending.weights]
+    assert ending.sent != {}
+
+
+def test_scripted_results_come_in_turn_and_the_last_one_stays(play: Play) -> None:
+    calls = [{"again": "10s", "message": "not yet"}, {"done": {"weight": 7}}]
+    ending = play(steps={"shift": calls})
+    assert next(step.outputs for step in ending.steps if step.id == "shift") == {"weight": 7}
+    assert ending.weights["zone-a"] == 100
+    assert ending.writes == []
+    assert ending.seconds >= 10
+
+
+def test_a_scripted_failure_is_retried_by_its_kind_as_a_real_one(play: Play) -> None:
+    retrying = PLAYBOOK.replace("id: shift,", "id: shift, retry: {limit: 2},")
+    flaky = [{"failed": "transient"}, {"failed": "transient"}, {"real": True}]
+    assert state_of(play(retrying, steps={"shift": flaky})) is RunState.SUCCEEDED
+    for kind in ("permanent", "ambiguous"):
+        ending = play(retrying, steps={"tell": {"failed": kind}})
+        assert steps_of(ending) == {"tell": StepState.FAILED, "shift": StepState.CANCELLED}
+
+
+def test_an_ambiguous_step_by_script_is_not_tried_blindly(play: Play) -> None:
+    ending = play(steps={"shift": [{"failed": "ambiguous", "message": "no answer"}, {"done": {}}]})
+    assert state_of(ending) in {RunState.SUCCEEDED, RunState.FAILED}
+    assert ending.weights["zone-a"] == 100
+
+
+@pytest.mark.parametrize(
+    ("signals", "state"),
+    [
+        ({"trigger": "good"}, RunState.SUCCEEDED),
+        ({"trigger": "cured"}, RunState.SUCCEEDED),
+        ({"trigger": "bad"}, RunState.FAILED),
+        ({"trigger": "unknown"}, RunState.INCONCLUSIVE),
+        ({"trigger": "bad", "clients": "good"}, RunState.SUCCEEDED),  # the zone takes no traffic
+        ({"trigger": [{"after": "0s", "is": "bad"}, {"after": "20s", "is": "good"}]}, RunState.SUCCEEDED),
+        ({"trigger": [{"after": "0s", "is": "bad"}, {"after": "50s", "is": "good"}]}, RunState.FAILED),
+    ],
+)
+def test_the_verification_follows_the_signal(play: Play, signals: object, state: RunState) -> None:
+    assert state_of(play(signals=signals)) is state
+
+
+def test_an_undo_is_withheld_from_a_zone_that_is_not_well(play: Play) -> None:
+    bad = {"signals": {"trigger": "bad", "clients": "bad"}}
+    assert play(**bad).weights["zone-a"] == 100
+    assert play(**bad, canaries={"chat/local/zone-a": "bad"}).weights["zone-a"] == 0
+    assert play(**bad, canaries={"chat/local/zone-b": "bad"}).weights["zone-a"] == 100
+
+
+def test_what_others_do_happens_at_its_time(play: Play) -> None:
+    slow = {"steps": {"tell": [{"again": "10s"}, {"done": {}}]}}
+    cancelled = play(**slow, meanwhile=[{"after": "5s", "cancel": "no"}])
+    assert state_of(cancelled) is RunState.CANCELLED
+    assert cancelled.seconds == pytest.approx(5, abs=1)
+    halted = play(**slow, meanwhile=[{"after": "5s", "halt": "wait"}], until="1m")
+    assert steps_of(halted) == {"tell": StepState.SUCCEEDED, "shift": StepState.PENDING}
+    resumed = play(**slow, meanwhile=[{"after": "5s", "halt": "wait"}, {"after": "40s", "resume": True}])
+    assert state_of(resumed) is RunState.SUCCEEDED
+    assert resumed.seconds > 40
+
+
+def test_a_person_starts_it_with_inputs_and_the_guards_are_asked(play: Play) -> None:
+    event = {"target": "chat/local/zone-b", "inputs": {"weight": 40}}
+    ending = play(event=event)
+    assert ending.weights["zone-b"] == 40
+    assert ending.decision is not None
+    assert (ending.decision.trigger, ending.decision.outcome) == ("manual", "run")
+    refused = play(event=event, halts=["works"])
+    assert refused.run is None
+    assert refused.decision is not None
+    assert refused.decision.outcome == "refused"
+    with pytest.raises(InvalidInput, match="unknown input `wieght`"):
+        play(event={**event, "inputs": {"wieght": 1}})
+
+
+def test_the_service_and_the_policy_beside_the_playbook_are_used(stage_play: Callable[..., Ending]) -> None:
+    event = {"target": "chat/eu/north", "signal": "slo:chat-success"}
+    suite = suite_of(PLAYBOOK, SERVICE, POLICY)
+    ending = stage_play(suite, event=event)
+    assert ending.weights == {"north": 100, "south": 100}
+    assert ending.decision is not None
+    assert ending.decision.outcome == "observed"
+    auto = stage_play(suite, event=event, policy={"mode": "auto"})
+    assert auto.weights == {"north": 0, "south": 100}
+
+
+def test_names_that_the_fleet_has_not_are_refused_with_the_nearest(play: Play) -> None:
+    with pytest.raises(InvalidInput, match="did you mean `chat/local/zone-a`"):
+        play(event={"target": "chat/local/zone-aa"})
+    with pytest.raises(NotFound, match="did you mean `node-a1`"):
+        play(fleet={"down": ["node-a11"]})
+
+
+def test_a_case_does_not_see_the_one_before_it(play: Play) -> None:
+    assert [state_of(play()) for _ in range(2)] == [RunState.SUCCEEDED] * 2
+
+
+@pytest.fixture
+def stage_play(stage: object) -> Callable[..., Ending]:
+    def run(suite: Suite, **given: object) -> Ending:
+        return stage.play(suite, case_of("{decision: refused}", **given))  # type: ignore[attr-defined,no-any-return]
+
+    return run
