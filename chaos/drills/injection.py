@@ -22,7 +22,6 @@ from controlplane.model.action import (
     Action,
     ActionContext,
     Change,
-    Dimension,
     Touch,
     UndoRecord,
     UndoResult,
@@ -70,7 +69,8 @@ class InjectFault(Action[InjectParameters]):
     def touches(self, parameters: InjectParameters, context: ActionContext) -> list[Touch]:
         case = case_of(context)
         targets = _targets(case, _spec(case, parameters.fault))
-        return [Touch(target, Dimension.CAPACITY) for target in targets]
+        dimension = case.ports.faults.get(_spec(case, parameters.fault).kind).dimension
+        return [Touch(target, dimension) for target in targets]
 
     def plan(self, parameters: InjectParameters, context: ActionContext) -> list[Change]:
         case = case_of(context)
@@ -132,7 +132,12 @@ class RevertFaults(Action[NoParameters]):
     }
 
     def touches(self, parameters: NoParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(target, Dimension.CAPACITY, returns=True) for target in case_of(context).targets]
+        case = case_of(context)
+        return [
+            Touch(Target.parse(target), case.ports.faults.get(fault.kind).dimension, returns=True)
+            for fault in case.faults
+            for target in fault.targets
+        ]
 
     def run(self, parameters: NoParameters, context: ActionContext) -> Outcome:
         case = case_of(context)
@@ -190,7 +195,7 @@ def _give_back(case: Case, fault: FaultRecord) -> None:
     """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already."""
     with case.database.transaction() as tx:
         for target in fault.targets:
-            tx.ledger.release(holder=case.run.id, target=target, dimension=Dimension.CAPACITY)
+            tx.ledger.release(holder=case.run.id, target=target)
 
 
 def _settle_undo(case: Case, faults: list[FaultRecord]) -> None:

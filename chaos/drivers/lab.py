@@ -21,7 +21,17 @@ import httpx
 from pydantic import ValidationError
 
 from chaos.drivers import watchdog
-from chaos.drivers.port import CALL_TIMEOUT, Answer, Capability, Incarnation, NodeFault, NodeStatus
+from chaos.drivers.port import (
+    ALL_CAPABILITIES,
+    CALL_TIMEOUT,
+    Answer,
+    Capability,
+    Incarnation,
+    NodeFault,
+    NodeStatus,
+    Surge,
+    SurgeStatus,
+)
 from chaos.lab.layout import Layout
 from chaos.lab.node.config import NodeConfig
 from chaos.lab.processes import START_TIME_TOLERANCE, ProcessRecord, ProcessTable
@@ -36,7 +46,7 @@ _FIELD = re.compile(r"^DCGM_FI_|\{.*$")
 class LabDriver:
     """Implements `chaos.drivers.port.Driver` for the lab under one state directory."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash", "xid"})
+    capabilities: frozenset[Capability] = ALL_CAPABILITIES
 
     def __init__(self, state_dir: Path, clock: Clock | None = None) -> None:
         self._state_dir = state_dir
@@ -49,6 +59,7 @@ class LabDriver:
         found: dict[Target, None] = {}
         for node in self._layout().nodes:
             here = Target(node.service, node.cluster, node.zone, node.node)
+            found[here.at("service")] = None
             found[here.at("zone")] = None
             found[here] = None
             found.update((replace(here, replica=replica.name), None) for replica in node.replicas)
@@ -92,6 +103,23 @@ class LabDriver:
             futures = [pool.submit(self._ask, address, model, tokens, timeout) for address in addresses]
             return [future.result() for future in futures]
 
+    def is_observed(self) -> bool:
+        layout = self._layout()
+        try:
+            url = f"{layout.url(layout.prometheus_port)}/-/ready"
+            return httpx.get(url, timeout=CALL_TIMEOUT, trust_env=False).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def surge(self, fault_id: str) -> SurgeStatus | None:
+        try:
+            listed = [
+                SurgeStatus.model_validate(one) for one in self._users("GET", "/status").json()["faults"]
+            ]
+        except (ValueError, LookupError, TypeError) as error:
+            raise Unavailable(f"the traffic says something unreadable of itself: {error}") from error
+        return next((one for one in listed if one.id == fault_id), None)
+
     # ── breaking and mending ────────────────────────────────────────────────────────────────────
 
     def kill(self, node: str, incarnation: Incarnation) -> bool:
@@ -118,6 +146,12 @@ class LabDriver:
     def delete_fault(self, node: str, fault_id: str) -> None:
         self._call(node, "DELETE", f"/faults/{fault_id}")
 
+    def put_surge(self, fault_id: str, surge: Surge) -> None:
+        self._users("PUT", f"/faults/{fault_id}", surge.model_dump(mode="json", by_alias=True))
+
+    def delete_surge(self, fault_id: str) -> None:
+        self._users("DELETE", f"/faults/{fault_id}")
+
     def _signal(self, node: str, incarnation: Incarnation, number: signal.Signals) -> bool:
         record = self._record(node)
         same = record.pid == incarnation.pid
@@ -138,9 +172,10 @@ class LabDriver:
         return found
 
     def _record(self, node: str) -> ProcessRecord:
-        found = next((one for one in self._table.records() if one.kind == "node" and one.node == node), None)
+        known = [one for one in self._table.records() if one.kind in {"node", "prometheus"}]
+        found = next((one for one in known if one.name == node), None)
         if found is None:
-            raise NotFound(f"no process of node `{node}` in {self._state_dir}/processes.json")
+            raise NotFound(f"no process of `{node}` in {self._state_dir}/processes.json")
         return found
 
     def _address(self, target: Target) -> str:
@@ -151,7 +186,15 @@ class LabDriver:
         return f"http://127.0.0.1:{port}"
 
     def _call(self, node: str, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        door = self._node(node).socket
+        return self._knock_and_call(self._node(node).socket, node, method, path, body)
+
+    def _users(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        return self._knock_and_call(self._layout().traffic_socket, "the traffic", method, path, body)
+
+    @staticmethod
+    def _knock_and_call(
+        door: Path, who: str, method: str, path: str, body: dict[str, Any] | None
+    ) -> httpx.Response:
         transport = httpx.HTTPTransport(uds=str(door))
         try:
             _knock(door)
@@ -160,11 +203,11 @@ class LabDriver:
             ) as client:
                 response = client.request(method, path, json=body)
         except (httpx.HTTPError, OSError) as error:
-            raise Unavailable(f"{node} does not answer: {error}") from error
+            raise Unavailable(f"{who} does not answer: {error}") from error
         if response.status_code >= 500:
-            raise Unavailable(f"{node} answered {response.status_code} to {method} {path}")
+            raise Unavailable(f"{who} answered {response.status_code} to {method} {path}")
         if response.status_code >= 400:
-            raise InvalidInput(f"{node} refuses {method} {path}: {response.text[:200]}")
+            raise InvalidInput(f"{who} refuses {method} {path}: {response.text[:200]}")
         return response
 
     def _ask(self, address: str, model: str, tokens: int, timeout: float) -> Answer:

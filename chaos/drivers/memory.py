@@ -13,6 +13,8 @@ from datetime import datetime
 from itertools import count
 
 from chaos.drivers.port import (
+    ALL_CAPABILITIES,
+    PROMETHEUS,
     Answer,
     Capability,
     FaultStatus,
@@ -20,6 +22,8 @@ from chaos.drivers.port import (
     NodeFault,
     NodeStatus,
     ReplicaStatus,
+    Surge,
+    SurgeStatus,
 )
 from chaos.lab.node.xid import CATALOGUE, Effect
 from controlplane.kernel.clock import Clock
@@ -30,6 +34,9 @@ STEP = 0.022
 """Seconds of an undisturbed step."""
 LOAD = 4.0
 """Seconds from a start until an engine is ready."""
+USERS = "traffic"
+RATE = 12.5
+"""Requests/s of the users without a surge."""
 BACKOFF = 10.0
 """Seconds from a crash until the next start; the first time there are none."""
 
@@ -59,7 +66,7 @@ class _Node:
 class MemoryDriver:
     """Implements `chaos.drivers.port.Driver`; ``nodes`` maps a zone to the names of its nodes."""
 
-    capabilities: frozenset[Capability] = frozenset({"kill", "pause", "slow", "hang", "crash", "xid"})
+    capabilities: frozenset[Capability] = ALL_CAPABILITIES
 
     def __init__(self, clock: Clock, nodes: Mapping[str, tuple[str, ...]], *, service: str = "chat") -> None:
         self._clock = clock
@@ -70,9 +77,11 @@ class MemoryDriver:
             for zone, names in nodes.items()
             for name in names
         }
+        self._surges: dict[str, tuple[Surge, float]] = {}
+        self._nodes[PROMETHEUS] = _Node(Target(service, "local"), {}, self._new_incarnation())
         self._struck: set[str] = set()
         self.unreachable: set[str] = set()
-        """Nodes that do not answer at present, for whatever reason."""
+        """Nodes, `PROMETHEUS`, `USERS`: who does not answer at present, for whatever reason."""
 
     def _new_node(self, target: Target) -> _Node:
         slot = target.name.removeprefix("node-")
@@ -92,11 +101,12 @@ class MemoryDriver:
     # ── Driver ──────────────────────────────────────────────────────────────────────────────────
 
     def targets(self) -> list[Target]:
-        nodes = [node.target for node in self._nodes.values()]
+        nodes = [node.target for node in self._nodes.values() if node.target.node]
         replicas = [
             replace(node.target, replica=name) for node in self._nodes.values() for name in node.replicas
         ]
-        return sorted({*(node.at("zone") for node in nodes), *nodes, *replicas}, key=str)
+        wider = {node.at(level) for node in nodes for level in ("service", "zone")}
+        return sorted({*wider, *nodes, *replicas}, key=str)
 
     def incarnation(self, node: str) -> Incarnation | None:
         return self._node(node).incarnation
@@ -172,6 +182,27 @@ class MemoryDriver:
             for name in names:
                 self._befall(found.replicas[name], fault_id, CATALOGUE[fault.code].effect)
 
+    def put_surge(self, fault_id: str, surge: Surge) -> None:
+        self._reach_users()
+        _, since = self._surges.get(fault_id, (surge, self._clock.monotonic()))
+        self._surges[fault_id] = (surge, since)
+
+    def delete_surge(self, fault_id: str) -> None:
+        self._reach_users()
+        self._surges.pop(fault_id, None)
+
+    def surge(self, fault_id: str) -> SurgeStatus | None:
+        self._reach_users()
+        if fault_id not in self._surges:
+            return None
+        surge, since = self._surges[fault_id]
+        sent = (surge.factor - 1) * RATE * (self._clock.monotonic() - since)
+        return SurgeStatus(id=fault_id, sent=int(sent))
+
+    def is_observed(self) -> bool:
+        self._tick()
+        return self._runs(self._nodes[PROMETHEUS]) and PROMETHEUS not in self.unreachable
+
     def gpu_fields(self, target: Target) -> dict[str, float]:
         found = self._reached(str(target.node))
         codes = [fault.code for fault, bound in found.faults.values() if fault.code and target.name in bound]
@@ -225,6 +256,11 @@ class MemoryDriver:
                 new.restarts, new.crashed_by = one.restarts + 1, name
                 new.since = now + (BACKOFF if one.restarts else 0.0)
 
+    def _reach_users(self) -> None:
+        self._tick()
+        if USERS in self.unreachable:
+            raise Unavailable("the traffic does not answer")
+
     def _befall(self, replica: _Replica, fault_id: str, effect: Effect) -> None:
         """Let an error of its card have its effect on an engine; a start that fails is no start here."""
         if effect is Effect.NOTHING or effect is Effect.HANGS:
@@ -248,6 +284,10 @@ class MemoryDriver:
     def _tick(self) -> None:
         """Let the engines make the steps of the time that has passed, and end what has expired."""
         now = self._clock.monotonic()
+        for name in [
+            name for name, (surge, _) in self._surges.items() if surge.expires_at <= self._clock.now()
+        ]:
+            del self._surges[name]
         elapsed, self._ticked = now - self._ticked, now
         for node in self._nodes.values():
             if node.paused_until is not None and node.paused_until <= self._clock.now():

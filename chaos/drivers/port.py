@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -22,7 +22,11 @@ from controlplane.model.target import Target
 CALL_TIMEOUT = 3.0
 """Seconds for one call to a node."""
 
-Capability = Literal["kill", "pause", "slow", "hang", "crash", "xid"]
+Capability = Literal["kill", "pause", "slow", "hang", "crash", "xid", "surge", "blind"]
+ALL_CAPABILITIES: frozenset[Capability] = frozenset(get_args(Capability))
+
+PROMETHEUS = "prometheus"
+"""The observer's process, by the name that `Driver.kill` and its like take beside those of nodes."""
 
 
 class _Seen(Model):
@@ -93,6 +97,21 @@ class NodeFault(Model):
     expires_at: datetime
 
 
+class Surge(Model):
+    """What the users are told: how many times as many come, of which tier, and until when."""
+
+    factor: float
+    tier: str | None = None
+    expires_at: datetime
+
+
+class SurgeStatus(_Seen):
+    """One surge under way; ``sent`` counts the requests beside the plan."""
+
+    id: str
+    sent: int
+
+
 class Answer(Model):
     """What one engine answered to one short question, measured by who asked; seconds."""
 
@@ -108,11 +127,11 @@ class Driver(Protocol):
     capabilities: frozenset[Capability]
 
     def targets(self) -> list[Target]:
-        """List every zone, node and replica of the fleet, whether it answers or not."""
+        """List the service and every zone, node and replica of it, whether it answers or not."""
         ...
 
     def incarnation(self, node: str) -> Incarnation | None:
-        """Return the node's living process, or None when it is dead."""
+        """Return the living process of a node, or of `PROMETHEUS`; None when it is dead."""
         ...
 
     def kill(self, node: str, incarnation: Incarnation) -> bool:
@@ -152,6 +171,22 @@ class Driver(Protocol):
 
     def is_live(self, target: Target) -> bool:
         """Tell whether the replica's own health endpoint says 200."""
+        ...
+
+    def put_surge(self, fault_id: str, surge: Surge) -> None:
+        """Let more users come under our id; the same again changes nothing."""
+        ...
+
+    def delete_surge(self, fault_id: str) -> None:
+        """End the surge of this id and no other; none there is fine."""
+        ...
+
+    def surge(self, fault_id: str) -> SurgeStatus | None:
+        """Return how the surge of this id goes; None when there is none."""
+        ...
+
+    def is_observed(self) -> bool:
+        """Tell whether Prometheus answers and is ready for queries."""
         ...
 
     def gpu_fields(self, target: Target) -> dict[str, float]:

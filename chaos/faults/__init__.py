@@ -7,8 +7,10 @@ from chaos.faults.engine_crash import EngineCrash, EngineCrashLoop
 from chaos.faults.engine_hang import EngineHang
 from chaos.faults.gpu_xid import GpuXid
 from chaos.faults.gray import ReplicaGray, ZoneGray
+from chaos.faults.load_surge import LoadSurge
 from chaos.faults.node_hang import NodeHang
 from chaos.faults.outage import NodeKill, ZoneOutage
+from chaos.faults.prometheus_down import PrometheusDown
 
 BUILT_IN: tuple[Fault[Any], ...] = (
     ZoneOutage(),
@@ -20,6 +22,8 @@ BUILT_IN: tuple[Fault[Any], ...] = (
     EngineCrash(),
     EngineCrashLoop(),
     GpuXid(),
+    LoadSurge(),
+    PrometheusDown(),
 )
 
 

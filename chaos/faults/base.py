@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from chaos.drivers.port import Capability, Driver, ReplicaStatus
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.kernel.registry import Registry
+from controlplane.model.action import Dimension
 from controlplane.model.base import Level, Model
 from controlplane.model.target import Target
 
@@ -66,6 +67,8 @@ class Fault(ABC, Generic[P]):
     """What it hits: targets of this level are chosen."""
     parameters: ClassVar[type[Model]]
     needs: ClassVar[frozenset[Capability]]
+    dimension: ClassVar[Dimension] = Dimension.CAPACITY
+    """What its targets lose; those of a fault that takes nothing out of service count for no budget."""
 
     @abstractmethod
     def arm(self, fault: Placed[P], driver: Driver) -> Armed:

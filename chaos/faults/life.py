@@ -68,10 +68,8 @@ class FaultLife:
             fault = tx.faults.get(fault_id)
             if fault.state is not F.PLANNED:
                 return fault
-            for target in fault.targets:
-                tx.ledger.claim(
-                    target, Dimension.CAPACITY, holder_of(fault.id), f"{fault.kind} ({fault.drill})"
-                )
+            for target in fault.targets if kind.dimension is not Dimension.NOTHING else ():
+                tx.ledger.claim(target, kind.dimension, holder_of(fault.id), f"{fault.kind} ({fault.drill})")
             return move(tx, fault, F.ARMED, undo=undo)
 
     def inject(self, fault_id: str) -> FaultRecord:

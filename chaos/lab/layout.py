@@ -14,6 +14,7 @@ import random
 import socket
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -54,6 +55,10 @@ class LabSettings(Model):
     output_tokens: float = Field(
         default=100.0, ge=16, le=200, description="Mean output tokens per request of the synthetic day."
     )
+    tiers: dict[Name, Annotated[float, Field(gt=0)]] = Field(
+        default={"interactive": 0.75, "batch": 0.25},
+        description="Tiers of clients and their shares of all requests, relative to their sum.",
+    )
     trace: Path | None = Field(default=None, description="Azure LLM trace CSV to replay.")
     rate_factor: float = Field(default=1.0, gt=0, description="Speeds a trace up: 2.0 is twice the arrivals.")
     scrape_interval: float = Field(
@@ -73,6 +78,11 @@ class Layout(Model):
     platform_port: int
     prometheus_port: int
     traffic_port: int
+
+    @property
+    def traffic_socket(self) -> Path:
+        """The unix socket by which a drill speaks with the users."""
+        return self.sockets / "traffic.sock"
 
     @property
     def zones(self) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,25 @@ def serve(name: str, purpose: str, build: Callable[[Layout], web.Application], p
         print=None,
         shutdown_timeout=1.0,
     )
+
+
+@asynccontextmanager
+async def privately(routes: Sequence[web.RouteDef], path: Path) -> AsyncIterator[None]:
+    """Serve ``routes`` beside the body on a unix socket of mode 0600."""
+    application = web.Application()
+    application.add_routes(routes)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    path.unlink(missing_ok=True)  # left by one that was killed
+    before = os.umask(0o177)  # the socket must never exist with a wider mode, not even for a moment
+    try:
+        await web.UnixSite(runner, str(path)).start()
+    finally:
+        os.umask(before)
+    try:
+        yield
+    finally:
+        await runner.cleanup()
 
 
 @asynccontextmanager

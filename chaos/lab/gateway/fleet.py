@@ -52,6 +52,7 @@ class _ReplicaStatus(BaseModel):
     restarts: int
     backoff: bool
     exit_code: int | None = Field(None, alias="exitCode")
+    gpu_offered: bool = Field(True, alias="gpuOffered")
     running: int = 0
     waiting: int = 0
 
@@ -73,13 +74,14 @@ class ReplicaSeen:
     backoff: bool = False
     exit_code: int | None = None
     requests: int = 0
+    gpu_offered: bool = True
 
     def take(self, report: _ReplicaStatus, now: datetime) -> None:
         """Believe what the node reports."""
         if self.pod != report.pod:
             self.pod, self.since = report.pod, now
         self.uid, self.state = report.uid, report.state
-        self.requests = report.running + report.waiting
+        self.requests, self.gpu_offered = report.running + report.waiting, report.gpu_offered
         self.restarts, self.backoff, self.exit_code = report.restarts, report.backoff, report.exit_code
 
 

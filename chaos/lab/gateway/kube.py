@@ -55,7 +55,8 @@ class FleetCollector:
                 condition.add_metric([name, "Ready", state], float(state == now))
             labels.add_metric([name, node.config.zone, GPU_MODEL.replace(" ", "-")], 1)
             cordoned.add_metric([name], float(not self._fleet.schedulable(name)))
-            gpus.add_metric([name, "nvidia_com_gpu", "integer"], len(node.replicas))
+            offered = sum(replica.gpu_offered for replica in node.replicas.values())
+            gpus.add_metric([name, "nvidia_com_gpu", "integer"], offered)
         yield from (condition, labels, cordoned, gpus)
 
     def _pods(self) -> Iterator[Metric]:

@@ -1,4 +1,7 @@
-"""The traffic process over HTTP, on loopback: the truth, the plan, metrics. It takes no commands."""
+"""The traffic process over HTTP: on loopback the truth, the plan, metrics, and no commands.
+
+Surges are put and ended at a unix socket of mode 0600, as faults are at a node's.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,19 @@ import math
 from collections.abc import AsyncIterator
 
 from aiohttp import web
+from pydantic import ValidationError
 
 from chaos.lab.layout import Layout
-from chaos.lab.service import working
+from chaos.lab.service import privately, working
 from chaos.lab.traffic.client import Client, UnixTime
 from chaos.lab.traffic.generator import Generator, plan_of, session
 from chaos.lab.traffic.metrics import Metrics
 from chaos.lab.traffic.prompts import Prompts
+from chaos.lab.traffic.surge import SurgeSpec
+from chaos.lab.traffic.tiers import Tiers
 from chaos.lab.traffic.truth import Truth
 from controlplane.kernel.clock import Clock
+from controlplane.kernel.errors import InvalidInput
 
 _LONGEST_PLAN = 3600.0  # seconds; far parts of a plan are made when asked for, which takes time
 
@@ -47,9 +54,20 @@ class Api:
         async with session() as pool:
             client = Client(pool, self._layout.url(self._layout.gateway_port), settings.model, self._time)
             self._generator = Generator(
-                plan_of(self._layout), Prompts(settings.seed), client, self._truth, self._metrics, self._time
+                plan_of(self._layout),
+                Prompts(settings.seed),
+                client,
+                self._truth,
+                self._metrics,
+                self._time,
+                Tiers(settings.seed, settings.tiers),
             )
-            async with working(self._generator.run()):
+            routes = [
+                web.get("/status", self._get_status),
+                web.put("/faults/{id}", self._put_surge),
+                web.delete("/faults/{id}", self._end_surge),
+            ]
+            async with privately(routes, self._layout.traffic_socket), working(self._generator.run()):
                 yield
         self._truth.close()
 
@@ -74,8 +92,27 @@ class Api:
         end = _number(request, "to", self._time()) - started_at
         if end - begin > _LONGEST_PLAN:
             raise web.HTTPBadRequest(text=f"a plan is told for {_LONGEST_PLAN:.0f} s at most")
-        requests, tokens = await asyncio.to_thread(self._generator.plan.count, begin, end)
+        requests, tokens = await asyncio.to_thread(self._generator.count, begin, end)
         return web.json_response({"requests": requests, "tokens": tokens})
+
+    async def _get_status(self, request: web.Request) -> web.Response:
+        surges = [
+            {"id": one.id, "kind": "surge", "sent": one.sent, "factor": one.spec.factor}
+            for one in self._generator.surges()
+        ]
+        return web.json_response({"faults": surges})
+
+    async def _put_surge(self, request: web.Request) -> web.Response:
+        try:
+            spec = SurgeSpec.model_validate_json(await request.read())
+            self._generator.put_surge(request.match_info["id"], spec)
+        except (ValidationError, InvalidInput) as error:
+            raise web.HTTPUnprocessableEntity(text=str(error)) from error
+        return web.json_response({"id": request.match_info["id"]})
+
+    async def _end_surge(self, request: web.Request) -> web.Response:
+        self._generator.end_surge(request.match_info["id"])
+        return web.Response(status=204)
 
     async def _get_metrics(self, request: web.Request) -> web.Response:
         headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}

@@ -53,12 +53,16 @@ class Plan:
     """All arrivals, from the start for ever."""
 
     def __init__(self, source: Source) -> None:
-        self._block = lru_cache(maxsize=64)(source)
+        self.block = lru_cache(maxsize=64)(source)
 
     def __iter__(self) -> Iterator[Arrival]:
-        index = 0
+        return self.starting(0.0)
+
+    def starting(self, at: float) -> Iterator[Arrival]:
+        """All arrivals from ``at`` on, seconds since the plan's start."""
+        index = int(at // BLOCK)
         while True:
-            yield from self._block(index)
+            yield from (arrival for arrival in self.block(index) if arrival.at >= at)
             index += 1
 
     def count(self, start: float, end: float) -> tuple[int, int]:
@@ -67,7 +71,7 @@ class Plan:
         if end <= start:
             return 0, 0
         blocks = range(int(start // BLOCK), math.ceil(end / BLOCK))
-        chosen = [arrival for index in blocks for arrival in self._block(index) if start <= arrival.at < end]
+        chosen = [arrival for index in blocks for arrival in self.block(index) if start <= arrival.at < end]
         return len(chosen), sum(arrival.output_tokens for arrival in chosen)
 
 

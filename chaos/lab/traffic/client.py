@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from chaos.lab.traffic.prompts import Prompt
+from chaos.lab.traffic.tiers import TIER_HEADER
 from chaos.lab.traffic.truth import Request
 from controlplane.kernel.clock import Clock
 
@@ -85,12 +86,13 @@ class Client:
             "stream_options": {"include_usage": True},
         }
         timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-        async with self._session.post(self._url, json=body, timeout=timeout) as response:
+        headers = {TIER_HEADER: request.tier} if request.tier else {}
+        async with self._session.post(self._url, json=body, headers=headers, timeout=timeout) as response:
             request.status = response.status
-            headers = response.headers
-            request.zone = headers.get("x-fleetward-zone")
-            request.replica = headers.get("x-fleetward-replica")
-            request.replica_uid = headers.get("x-fleetward-replica-uid")
+            told_by = response.headers
+            request.zone = told_by.get("x-fleetward-zone")
+            request.replica = told_by.get("x-fleetward-replica")
+            request.replica_uid = told_by.get("x-fleetward-replica-uid")
             told(request)
             if response.status != 200:
                 text = (await response.content.read(500)).decode(errors="replace")

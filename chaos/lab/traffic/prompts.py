@@ -41,14 +41,14 @@ class Prompts:
     """All prompts of one seed."""
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
+        self.seed = seed
         stream = random.Random(f"{seed}/system")
         self._systems = [stream.choices(_WORDS, k=length) for length in SYSTEM_LENGTHS]
         self._popularity = [1 / rank for rank in range(1, len(SYSTEM_LENGTHS) + 1)]
 
     def prompt(self, index: int, tokens: int) -> Prompt:
         """The prompt of request ``index``, exactly ``tokens`` (at least 2) tokens long."""
-        stream = random.Random(f"{self._seed}/prompt/{index}")
+        stream = random.Random(f"{self.seed}/prompt/{index}")
         system = stream.choices(self._systems, self._popularity)[0]
         shared = system[: max(1, min(len(system), int(tokens * _SHARED_AT_MOST)))]
         user = [f"#{index}", *stream.choices(_WORDS, k=tokens - len(shared) - 1)]

@@ -38,6 +38,7 @@ class Request:
     prompt_tokens: int
     planned_tokens: int
     sent_at: float
+    tier: str = ""
     rev: int = 0
     outcome: Outcome = "open"
     status: int | None = None

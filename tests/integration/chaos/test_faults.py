@@ -33,6 +33,8 @@ TOGETHER = [
     ("replica.gray", "chat/local/zone-c/node-c1/replica-c1-0"),
     ("node.hang", "chat/local/zone-b/node-b1"),
     ("node.kill", "chat/local/zone-b/node-b2"),
+    ("load.surge", "chat/local"),
+    ("observability.prometheus-down", "chat/local"),
 ]
 PARAMETERS = {"gpu.xid": {"xid": 79}}
 

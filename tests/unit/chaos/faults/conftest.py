@@ -26,6 +26,8 @@ TARGETS = {
     "engine.crash": "chat/local/zone-b/node-b1/replica-b1-0",
     "engine.crash-loop": "chat/local/zone-b/node-b1/replica-b1-0",
     "gpu.xid": "chat/local/zone-b/node-b1/replica-b1-0",
+    "load.surge": "chat/local",
+    "observability.prometheus-down": "chat/local",
 }
 PARAMETERS = {"gpu.xid": {"xid": 79}}
 

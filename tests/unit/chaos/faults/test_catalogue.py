@@ -3,6 +3,7 @@
 import pytest
 
 from chaos.drivers.memory import MemoryDriver
+from chaos.drivers.port import PROMETHEUS
 from chaos.faults.base import FaultRegistry, read_parameters
 from chaos.faults.life import FaultLife
 from controlplane.kernel.clock import VirtualClock
@@ -183,3 +184,28 @@ def test_a_code_without_its_effect_on_the_engine_is_not_taken_for_the_error(
 def test_a_code_that_nobody_knows_is_refused_with_those_that_are(faults: FaultRegistry) -> None:
     with pytest.raises(InvalidInput, match=r"no XID 12 is known here; known: 8, 13"):
         read_parameters(faults.get("gpu.xid"), {"xid": 12})
+
+
+@pytest.mark.parametrize("how", ["kill", "hang"])
+@pytest.mark.parametrize("planned", ["observability.prometheus-down"], indirect=True)
+def test_the_observer_is_lost_either_way_and_comes_back(
+    life: FaultLife, planned: FaultRecord, driver: MemoryDriver, how: str
+) -> None:
+    life.plan(planned.model_copy(update={"parameters": {"how": how}}))
+    life.arm(planned.id)
+    life.inject(planned.id)
+    assert (life.verify(planned.id).yes, driver.is_paused(PROMETHEUS)) == (True, how == "hang")
+    assert life.revert(planned.id, "over").state is FaultState.VERIFIED_CLEAR
+    assert driver.is_observed()
+
+
+@pytest.mark.parametrize("planned", ["load.surge"], indirect=True)
+def test_a_surge_that_nobody_came_with_is_not_taken_for_one(
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock
+) -> None:
+    life.plan(planned)
+    life.arm(planned.id)
+    life.inject(planned.id)
+    assert life.verify(planned.id).detail == "0 requests were sent beside the plan"
+    clock.advance(1)
+    assert life.verify(planned.id).yes

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from chaos.drivers.memory import MemoryDriver
+from chaos.drivers.memory import USERS, MemoryDriver
+from chaos.drivers.port import PROMETHEUS
 from chaos.faults.base import FaultRegistry
 from chaos.faults.life import STUCK_AFTER, FaultLife
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Conflict, Refused
+from controlplane.model.action import Dimension
 from controlplane.model.records import FaultRecord
 from controlplane.model.states import FaultState as F
 from controlplane.store.database import Database
@@ -89,15 +91,21 @@ def assert_nothing_left(database: Database, driver: MemoryDriver) -> None:
         assert tx.faults.list(open=True) == []
 
 
+def takes_out(planned: FaultRecord, faults: FaultRegistry) -> bool:
+    return faults.get(planned.kind).dimension is not Dimension.NOTHING
+
+
 def test_a_fault_is_seen_in_effect_and_seen_gone(
-    life: FaultLife, planned: FaultRecord, clock: VirtualClock, database: Database, driver: MemoryDriver
-) -> None:
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, database: Database, driver: MemoryDriver,
+    faults: FaultRegistry,
+) -> None:  # fmt: skip
     live_through(life, planned, clock)
     with database.reading() as tx:
         fault = tx.faults.get(planned.id)
         claims = tx.ledger.list()
     assert fault.state is F.VERIFIED
-    assert [(claim.target, claim.holder) for claim in claims] == [(planned.targets[0], "fault:fault-1")]
+    expected = [(planned.targets[0], "fault:fault-1")] if takes_out(planned, faults) else []
+    assert [(claim.target, claim.holder) for claim in claims] == expected
     assert end(life, planned.id, clock) is F.VERIFIED_CLEAR
     assert_nothing_left(database, driver)
 
@@ -175,7 +183,7 @@ def test_an_injection_that_is_overtaken_by_a_revert_takes_itself_back(
 
     class Overtaken:
         def __getattr__(self, name: str) -> Any:
-            if name in {"kill", "pause", "put_fault"}:
+            if name in {"kill", "pause", "put_fault", "put_surge"}:
                 end(life, planned.id, clock)
             return getattr(driver, name)
 
@@ -213,14 +221,15 @@ def test_an_expired_fault_is_never_injected(
 
 
 def test_a_target_that_never_answers_makes_the_fault_stuck_and_a_later_revert_ends_it(
-    life: FaultLife, planned: FaultRecord, clock: VirtualClock, database: Database, driver: MemoryDriver
-) -> None:
+    life: FaultLife, planned: FaultRecord, clock: VirtualClock, database: Database, driver: MemoryDriver,
+    faults: FaultRegistry,
+) -> None:  # fmt: skip
     live_through(life, planned, clock)
-    driver.unreachable = {"node-b1", "node-b2"}
+    driver.unreachable = {"node-b1", "node-b2", PROMETHEUS, USERS}
     assert end(life, planned.id, clock, seconds=round(STUCK_AFTER) + 1) is F.STUCK
     with database.reading() as tx:
         assert "does not answer" in tx.faults.get(planned.id).detail
-        assert len(tx.ledger.list()) == 1
+        assert len(tx.ledger.list()) == takes_out(planned, faults)
     driver.unreachable = set()
     assert end(life, planned.id, clock) is F.VERIFIED_CLEAR
     assert_nothing_left(database, driver)

@@ -31,6 +31,7 @@ async def scrape(layout: Layout) -> bytes:
         replica.uid, replica.state, replica.since = f"{replica.config.name}-1", "ready", SINCE
         replica.pod = f"{replica.config.name}-pod"
     crashed = node.replicas["replica-a1-1"]
+    crashed.gpu_offered = False
     crashed.restarts, crashed.state, crashed.backoff, crashed.exit_code = 2, "stopped", True, 1
     text = kube.exposition(kube.FleetCollector(layout, fleet))
     await fleet.close()
@@ -88,7 +89,8 @@ def test_deployments_want_all_and_count_the_ready(series: Series) -> None:
 
 
 def test_gpus_starts_and_restarts_are_told(series: Series) -> None:
-    assert value(series, "kube_node_status_allocatable", node="node-a1", resource="nvidia_com_gpu") == 2
+    assert value(series, "kube_node_status_allocatable", node="node-a1", resource="nvidia_com_gpu") == 1
+    assert value(series, "kube_node_status_allocatable", node="node-a2", resource="nvidia_com_gpu") == 2
     assert value(series, "kube_pod_container_resource_requests", pod="replica-a1-0", node="node-a1") == 1
     assert value(series, "kube_pod_container_status_restarts_total", pod="replica-a1-1") == 2
     assert value(series, "kube_pod_start_time", pod="replica-a1-0") == SINCE.timestamp()

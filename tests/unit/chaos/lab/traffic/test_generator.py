@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -16,11 +17,15 @@ from chaos.lab.traffic.client import Client, Tell, UnixTime, _nobody
 from chaos.lab.traffic.generator import Generator, session
 from chaos.lab.traffic.metrics import Metrics
 from chaos.lab.traffic.prompts import Prompt, Prompts
+from chaos.lab.traffic.surge import Surge, SurgeSpec
+from chaos.lab.traffic.tiers import Tiers
 from chaos.lab.traffic.truth import Request, Truth
 from controlplane.kernel.clock import SystemClock
+from controlplane.kernel.errors import InvalidInput
 
 Reply = Callable[[web.Request, Prompt, int], AsyncIterator[bytes]]
 TIME = UnixTime(SystemClock())
+END = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def chunk(text: str) -> bytes:
@@ -167,6 +172,7 @@ class SlowClient:
         self.sent: list[Request] = []
         self._expected = expected
         self.all_sent = asyncio.Event()
+        self.knocked = asyncio.Event()
 
     async def run(self, request: Request, prompt: Prompt, told: Tell = _nobody) -> None:
         told(request)
@@ -176,6 +182,7 @@ class SlowClient:
                 self.all_sent.set()
             await self.all_sent.wait()
         request.outcome, request.ended_at = "ok", TIME()
+        self.knocked.set()
 
 
 def test_requests_are_sent_on_time_though_none_before_has_ended(tmp_path: Path) -> None:
@@ -188,7 +195,9 @@ def test_requests_are_sent_on_time_though_none_before_has_ended(tmp_path: Path) 
             lambda index: [Arrival(at, 10, 5) for at in offsets] if index == 0 else [Arrival(1e6, 10, 5)]
         )
         metrics = Metrics(["zone-a"])
-        generator = Generator(plan, Prompts(1), cast("Client", client), truth, metrics, TIME)
+        generator = Generator(
+            plan, Prompts(1), cast("Client", client), truth, metrics, TIME, Tiers(1, {"batch": 1})
+        )
         running = asyncio.create_task(generator.run())
         await client.all_sent.wait()
         await asyncio.sleep(0)
@@ -203,3 +212,57 @@ def test_requests_are_sent_on_time_though_none_before_has_ended(tmp_path: Path) 
     assert [request.planned_at - started_at for request in sent] == pytest.approx(offsets)
     assert all(0 <= request.sent_at - request.planned_at < 0.2 for request in sent)
     assert [request.seq for request in sent] == [0, 1, 2, 3]
+
+
+def test_users_of_a_surge_come_beside_the_plan_and_say_their_tier(tmp_path: Path) -> None:
+    truth = Truth(tmp_path / "truth.jsonl")
+
+    async def main() -> tuple[Generator, list[Request]]:
+        client = SlowClient(6)
+        plan = Plan(lambda index: [Arrival(index * 60 + 0.01 * step, 10, 5) for step in range(6000)])
+        metrics = Metrics(["zone-a"])
+        tiers = Tiers(1, {"interactive": 1})
+        generator = Generator(plan, Prompts(1), cast("Client", client), truth, metrics, TIME, tiers)
+        with pytest.raises(InvalidInput, match="no user has come yet"):
+            generator.put_surge("f", SurgeSpec(factor=3, tier="batch", expires_at=END))
+        running = asyncio.create_task(generator.run())
+        await client.knocked.wait()
+        await asyncio.sleep(0)
+        generator.put_surge("f", SurgeSpec(factor=3, tier="batch", expires_at=END))
+        generator.put_surge("f", SurgeSpec(factor=3, tier="batch", expires_at=END))
+        assert [surge.id for surge in generator.surges()] == ["f"]
+        await client.all_sent.wait()
+        generator.end_surge("f")
+        generator.end_surge("f")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return generator, client.sent
+
+    generator, sent = asyncio.run(main())
+    truth.close()
+    assert generator.surges() == []
+    assert {(request.tier, request.seq >= 1_000_000_000) for request in sent} <= {
+        ("batch", True),
+        ("interactive", False),
+    }
+    assert any(request.tier == "batch" for request in sent)
+
+
+def test_a_surge_can_be_counted_before_it_has_come_and_is_the_same_each_time() -> None:
+    plan = Plan(lambda index: [Arrival(index * 60 + step, 10, 5) for step in range(60)])
+    surges = [Surge("f", SurgeSpec(factor=2.5, expires_at=END), plan, 1, 90.0, 210.0) for _ in range(2)]
+    first, second = ([*surge] for surge in surges)
+    assert first == second
+    assert [arrival.at for arrival in first] == sorted(arrival.at for arrival in first)
+    assert first[0].at >= 90.0
+    assert first[-1].at < 210.0
+    assert surges[0].count(0.0, 1000.0) == (len(first), 5 * len(first))
+    assert len(first) == pytest.approx(1.5 * 120, rel=0.2)
+
+
+def test_the_mix_of_tiers_is_that_of_the_settings() -> None:
+    tiers = Tiers(1, {"interactive": 3, "batch": 1})
+    drawn = [tiers.of(index) for index in range(2000)]
+    assert drawn.count("batch") / 2000 == pytest.approx(0.25, abs=0.03)
+    assert drawn[7] == tiers.of(7)
+    assert Tiers(1, {}).of(7) == ""
