@@ -10,22 +10,29 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
 from controlplane.api.gate import host_name
 from controlplane.api.problems import SignedOut
 from controlplane.api.services import Services
-from controlplane.kernel.errors import NotAllowed
+from controlplane.kernel.errors import Conflict, InvalidInput, NotAllowed
+from controlplane.model.base import NAME_PATTERN
+from controlplane.model.identity import Role
+from controlplane.store.tokens import TokenKind
 from controlplane.store.transaction import Transaction
 
 COOKIE = "fleetward_session"
 CSRF_HEADER = "X-CSRF-Token"
 LOGIN_SECONDS = 600.0
+ADMIN = "admin"
+"""Whose name the admin token carries."""
 
 
 def new_secret() -> str:
@@ -43,17 +50,33 @@ def csrf_token(session_secret: str) -> str:
     return hmac.digest(session_secret.encode(), b"fleetward csrf", "sha256").hex()
 
 
-def issue_admin_token(tx: Transaction, name: str = "admin") -> str:
+def issue_admin_token(tx: Transaction, name: str = ADMIN) -> str:
     """Keep a new admin token, and return its secret: the one time that it can be seen."""
     secret = new_secret()
     tx.tokens.add(digest(secret), "admin", name)
     return secret
 
 
-def issue_login_token(tx: Transaction, name: str = "admin") -> str:
+def issue_login_token(tx: Transaction, name: str = ADMIN) -> str:
     """Return the secret of a sign-in link, ``/#token=...``: good once, for ten minutes."""
     secret = new_secret()
     tx.tokens.add(digest(secret), "login", name, tx.now + timedelta(seconds=LOGIN_SECONDS))
+    return secret
+
+
+def issue_api_token(tx: Transaction, name: str, role: Role, expires_at: datetime, *, by: str) -> str:
+    """Keep a new named token, and return its secret: the one time that it can be seen.
+
+    Raises `Conflict` while another one of that name is good.
+    """
+    if re.fullmatch(NAME_PATTERN, name) is None or name == ADMIN:
+        hint = f"lower case letters, digits and dashes; `{ADMIN}` is the admin token's"
+        raise InvalidInput(f"`{name}` is no name for a token", hint=hint)
+    if any(each.name == name for each in tx.tokens.of_kind("api")):
+        raise Conflict(f"there is a token `{name}` already", hint=f"fleetward token revoke {name}")
+    tx.tokens.revoke(name)  # one that has expired and is not swept yet
+    secret = new_secret()
+    tx.tokens.add(digest(secret), "api", name, expires_at, role=role, by=by)
     return secret
 
 
@@ -72,6 +95,7 @@ class Caller:
     """Who is signed in; ``session`` is the cookie's secret, None for a bearer token."""
 
     name: str
+    role: Role
     expires_at: datetime | None
     session: str | None
 
@@ -80,17 +104,18 @@ def caller(request: Request, services: Given) -> Caller | None:
     """Return who asks, or None. An unknown or expired token is nobody, not an error."""
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return _find(services, bearer.strip(), "admin")
+        return _find(services, bearer.strip(), "admin", "api")
     cookie = request.cookies.get(COOKIE)
     return _find(services, cookie, "session") if cookie else None
 
 
-def _find(services: Services, secret: str, kind: Literal["admin", "session"]) -> Caller | None:
+def _find(services: Services, secret: str, *kinds: TokenKind) -> Caller | None:
     with services.database.reading() as tx:
         token = tx.tokens.find(digest(secret))
-    if token is None or token.kind != kind:
+    if token is None or token.kind not in kinds:
         return None
-    return Caller(token.name, token.expires_at, secret if kind == "session" else None)
+    session = secret if token.kind == "session" else None
+    return Caller(token.name, token.role, token.expires_at, session)
 
 
 MaybeCaller = Annotated[Caller | None, Depends(caller)]
@@ -99,7 +124,7 @@ MaybeCaller = Annotated[Caller | None, Depends(caller)]
 def writer(request: Request, who: MaybeCaller) -> Caller:
     """Return who may change something; raise `SignedOut`, or `NotAllowed` without proof of our page."""
     if who is None:
-        raise SignedOut("this needs the admin token", hint="sign in, or send it as a bearer token")
+        raise SignedOut("this needs a token", hint="sign in, or send it as a bearer token")
     if who.session is not None:
         require_own_page(request)
         given = request.headers.get(CSRF_HEADER, "")
@@ -109,6 +134,21 @@ def writer(request: Request, who: MaybeCaller) -> Caller:
 
 
 Writer = Annotated[Caller, Depends(writer)]
+"""Whoever is signed in, in any role."""
+
+
+def at_least(needed: Role) -> Callable[[Caller], Caller]:
+    """Return a dependency: who writes, in a role that covers ``needed``, or `NotAllowed`."""
+
+    def check(who: Writer) -> Caller:
+        if not who.role.covers(needed):
+            raise NotAllowed(f"this needs the role {needed}; {who.name} is {who.role}")
+        return who
+
+    return check
+
+
+Operator = Annotated[Caller, Depends(at_least(Role.OPERATOR))]
 
 
 def require_own_page(request: Request) -> None:
@@ -121,10 +161,11 @@ def require_own_page(request: Request) -> None:
 
 
 def start_session(response: Response, services: Services, token: str) -> Caller:
-    """Exchange an admin or a login token for a session, and put its cookie on ``response``.
+    """Exchange an admin's, an API or a login token for a session, and put its cookie on ``response``.
 
-    Raises `SignedOut` for any other token. A login token is ended in the same transaction
-    that begins the session: of two callers one gets it.
+    The session has the token's name and role, and ends no later than it. Raises `SignedOut`
+    for any other token. A login token is ended in the same transaction that begins the
+    session: of two callers one gets it.
     """
     secret, key = new_secret(), digest(token)
     lifetime = services.settings.session_seconds
@@ -136,7 +177,9 @@ def start_session(response: Response, services: Services, token: str) -> Caller:
                 hint="`fleetward login` prints a new sign-in link",
             )
         expires_at = tx.now + timedelta(seconds=lifetime)
-        tx.tokens.add(digest(secret), "session", found.name, expires_at)
+        if found.kind == "api" and found.expires_at is not None:
+            expires_at = min(expires_at, found.expires_at)
+        tx.tokens.add(digest(secret), "session", found.name, expires_at, role=found.role, parent=key)
     response.set_cookie(
         COOKIE,
         secret,
@@ -146,7 +189,7 @@ def start_session(response: Response, services: Services, token: str) -> Caller:
         samesite="strict",
         secure=services.settings.secure_cookie,
     )
-    return Caller(found.name, expires_at, secret)
+    return Caller(found.name, found.role, expires_at, secret)
 
 
 def end_session(response: Response, services: Services, who: Caller) -> None:

@@ -356,6 +356,16 @@ tokens = Table(
     _time("created_at", required=True),
     _time("expires_at"),
     _time("used_at"),
+    _name("role"),
+    _text("parent", None),  # of a session: the token that it was begun with
+    _text("created_by"),
+)
+Index(
+    "uq_tokens_api_name",
+    tokens.c.name,
+    unique=True,
+    sqlite_where=tokens.c.kind == "api",
+    postgresql_where=tokens.c.kind == "api",
 )
 
 snapshots = Table(

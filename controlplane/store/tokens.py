@@ -7,11 +7,12 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, delete, or_, select, update
 
+from controlplane.model.identity import Role
 from controlplane.model.records import Record
 from controlplane.store.tables import tokens
 from controlplane.store.unit import Repository
 
-TokenKind = Literal["admin", "login", "session"]
+TokenKind = Literal["admin", "login", "session", "api"]
 
 
 class TokenRecord(Record):
@@ -23,14 +24,37 @@ class TokenRecord(Record):
     created_at: datetime
     expires_at: datetime | None = None
     used_at: datetime | None = None
+    role: Role
+    parent: str | None = None
+    created_by: str = ""
 
 
 class TokenRepository(Repository):
     """``tx.tokens``."""
 
-    def add(self, digest: str, kind: TokenKind, name: str, expires_at: datetime | None = None) -> None:
-        """Keep a token; a second one of the same digest is a `Conflict`."""
-        self.unit.add(tokens, digest=digest, kind=kind, name=name, created_at=self.now, expires_at=expires_at)
+    def add(
+        self,
+        digest: str,
+        kind: TokenKind,
+        name: str,
+        expires_at: datetime | None = None,
+        *,
+        role: Role = Role.ADMIN,
+        parent: str | None = None,
+        by: str = "",
+    ) -> None:
+        """Keep a token; a second one of the same digest, or of an API token's name, is a `Conflict`."""
+        row = {"digest": digest, "kind": kind, "name": name, "created_at": self.now, "expires_at": expires_at}
+        self.unit.add(tokens, **row, role=role.value, parent=parent, created_by=by)
+
+    def revoke(self, name: str) -> bool:
+        """End an API token and the sessions begun with it, and tell whether there was one."""
+        mine = select(tokens.c.digest).where(tokens.c.kind == "api", tokens.c.name == name)
+        digest = self.unit.scalar(mine)
+        if digest is None:
+            return False
+        self.unit.write(delete(tokens).where(or_(tokens.c.digest == digest, tokens.c.parent == digest)))
+        return True
 
     def find(self, digest: str) -> TokenRecord | None:
         """Return the token if it is known, unused and has not expired."""

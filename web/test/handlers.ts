@@ -19,11 +19,12 @@ export const fails = (path: string, detail = 'the database does not answer') =>
 
 export const never = (path: string) => http.get(url(path), () => new Promise<never>(() => undefined));
 
-export const signedOut: Session = { signedIn: false, name: null, expiresAt: null, csrfToken: null };
+export const signedOut: Session = { signedIn: false, name: null, role: null, expiresAt: null, csrfToken: null };
 
 export const signedIn: Session = {
   signedIn: true,
   name: 'admin',
+  role: 'admin',
   expiresAt: '2026-11-30T20:00:00Z',
   csrfToken: 'csrf-1',
 };

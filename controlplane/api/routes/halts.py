@@ -7,7 +7,7 @@ from datetime import timedelta
 import structlog
 from fastapi import APIRouter
 
-from controlplane.api.auth import Given, Writer
+from controlplane.api.auth import Given, Operator
 from controlplane.api.problems import SignedOut, responses
 from controlplane.api.views.halts import HaltRequest
 from controlplane.kernel.errors import InvalidInput, NotAllowed, NotFound
@@ -28,7 +28,7 @@ def list_halts(services: Given) -> list[Halt]:
 
 
 @router.post("", status_code=201, responses=responses(SignedOut, NotAllowed, InvalidInput))
-def halt(body: HaltRequest, services: Given, who: Writer) -> Halt:
+def halt(body: HaltRequest, services: Given, who: Operator) -> Halt:
     """Stop automation in a scope: no run starts, runs stop after their step, drills end."""
     target = str(Target.parse(body.target)) if body.target is not None else None
     with services.database.transaction() as tx:
@@ -47,7 +47,7 @@ def halt(body: HaltRequest, services: Given, who: Writer) -> Halt:
 
 
 @router.delete("/{halt_id}", responses=responses(SignedOut, NotAllowed, NotFound))
-def lift(halt_id: str, services: Given, who: Writer) -> Halt:
+def lift(halt_id: str, services: Given, who: Operator) -> Halt:
     """End a halt before its time."""
     log.info("halt lifted", halt=halt_id, by=who.name)
     with services.database.transaction() as tx:

@@ -11,7 +11,7 @@ from controlplane.act.cancel import cancel_run
 from controlplane.act.pause import continue_run, pause_run
 from controlplane.act.retry import retry_run
 from controlplane.act.take_back import undo_run
-from controlplane.api.auth import Given, Writer
+from controlplane.api.auth import Given, Operator
 from controlplane.api.problems import SignedOut, responses
 from controlplane.api.views.runs import CancelRequest, OperationRequest
 from controlplane.kernel.errors import Conflict, NotAllowed, NotFound
@@ -23,35 +23,35 @@ REFUSALS = responses(SignedOut, NotAllowed, NotFound, Conflict)
 
 
 @router.post("/cancel", responses=REFUSALS)
-def cancel(run_id: str, body: CancelRequest, services: Given, who: Writer) -> Run:
+def cancel(run_id: str, body: CancelRequest, services: Given, who: Operator) -> Run:
     """Ask a run to stop, and to take back what it did unless `undo` is false."""
     with services.database.transaction() as tx:
         return cancel_run(tx, run_id, by=who.name, reason=body.reason, undo=body.undo)
 
 
 @router.post("/pause", responses=REFUSALS)
-def pause(run_id: str, body: OperationRequest, services: Given, who: Writer) -> Run:
+def pause(run_id: str, body: OperationRequest, services: Given, who: Operator) -> Run:
     """Keep a run from starting its next step, until somebody lets it go on."""
     with services.database.transaction() as tx:
         return pause_run(tx, run_id, by=who.name, reason=body.reason)
 
 
 @router.post("/continue", responses=REFUSALS)
-def continue_(run_id: str, body: OperationRequest, services: Given, who: Writer) -> Run:
+def continue_(run_id: str, body: OperationRequest, services: Given, who: Operator) -> Run:
     """Let a paused run go on."""
     with services.database.transaction() as tx:
         return continue_run(tx, run_id, by=who.name, reason=body.reason)
 
 
 @router.post("/retry", responses=REFUSALS)
-def retry(run_id: str, body: OperationRequest, services: Given, who: Writer) -> Run:
+def retry(run_id: str, body: OperationRequest, services: Given, who: Operator) -> Run:
     """Start a run that goes on where this one failed, and return it."""
     with services.database.transaction() as tx:
         return retry_run(tx, run_id, by=who.name, reason=body.reason)
 
 
 @router.post("/undo", responses=REFUSALS)
-def undo(run_id: str, body: OperationRequest, services: Given, who: Writer) -> Run:
+def undo(run_id: str, body: OperationRequest, services: Given, who: Operator) -> Run:
     """Start a run that takes back what this one did and still stands as it left it, and return it."""
     with services.database.transaction() as tx:
         return undo_run(tx, run_id, by=who.name, reason=body.reason)

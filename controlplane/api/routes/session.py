@@ -25,7 +25,9 @@ def _view(who: Caller | None) -> SessionView:
     if who is None:
         return SessionView(signed_in=False)
     csrf = csrf_token(who.session) if who.session is not None else None
-    return SessionView(signed_in=True, name=who.name, expires_at=who.expires_at, csrf_token=csrf)
+    return SessionView(
+        signed_in=True, name=who.name, role=who.role, expires_at=who.expires_at, csrf_token=csrf
+    )
 
 
 @router.post("/exchange", responses=responses(SignedOut, NotAllowed, InvalidInput))

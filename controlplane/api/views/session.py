@@ -7,10 +7,11 @@ from datetime import datetime
 from pydantic import Field
 
 from controlplane.model.base import Model
+from controlplane.model.identity import Role
 
 
 class ExchangeRequest(Model):
-    """The admin token, or a single-use token from a sign-in link."""
+    """The admin token, a named one, or a single-use token from a sign-in link."""
 
     token: str = Field(min_length=16, max_length=200)
 
@@ -20,5 +21,6 @@ class SessionView(Model):
 
     signed_in: bool
     name: str | None = None
+    role: Role | None = None
     expires_at: datetime | None = None
     csrf_token: str | None = None

@@ -810,7 +810,7 @@ export interface components {
         DrillVerdict: "passed" | "failed" | "inconclusive" | "aborted";
         /**
          * ExchangeRequest
-         * @description The admin token, or a single-use token from a sign-in link.
+         * @description The admin token, a named one, or a single-use token from a sign-in link.
          */
         ExchangeRequest: {
             /** Token */
@@ -1368,6 +1368,11 @@ export interface components {
             uid: string;
         };
         /**
+         * Role
+         * @enum {string}
+         */
+        Role: "viewer" | "operator" | "approver" | "admin";
+        /**
          * Run
          * @description One execution of a playbook or a drill.
          *
@@ -1574,6 +1579,7 @@ export interface components {
             expiresAt: string | null;
             /** Name */
             name: string | null;
+            role: components["schemas"]["Role"] | null;
             /** Signedin */
             signedIn: boolean;
         };

@@ -25,7 +25,7 @@ def sign_in(client: TestClient, token: str) -> str:
 def test_reading_needs_no_session(client: TestClient) -> None:
     assert client.get("/api/v1/halts").status_code == 200
     assert client.get("/api/v1/auth/me").json() == {
-        "signedIn": False, "name": None, "expiresAt": None, "csrfToken": None,
+        "signedIn": False, "name": None, "role": None, "expiresAt": None, "csrfToken": None,
     }  # fmt: skip
 
 
