@@ -82,6 +82,7 @@ lint-imports: $(PYTHON_READY)
 
 lint-drift: $(PYTHON_READY) $(MODULES_READY)
 	$(PY) -m controlplane.api.openapi --check
+	$(PY) -m controlplane.bootstrap.reference --check
 	cd web && npm run gen:check
 
 lint-web: $(MODULES_READY)
