@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from controlplane.actions.capacity_check import CapacityCheck
 from controlplane.actions.gpu_recycle import GpuRecycle
+from controlplane.actions.limits_set import LimitsSet
+from controlplane.actions.load_shed import LoadShed
 from controlplane.actions.node_cordon import NodeCordon, NodeUncordon
 from controlplane.actions.node_drain import NodeDrain
 from controlplane.actions.node_replace import NodeReplace
@@ -20,6 +22,8 @@ from controlplane.model.action import ActionRegistry
 BUILTIN = (
     CapacityCheck,
     GpuRecycle,
+    LimitsSet,
+    LoadShed,
     NodeCordon,
     NodeDrain,
     NodeReplace,

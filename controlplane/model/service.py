@@ -29,6 +29,15 @@ class Traffic(Model):
     via: Literal["lab", "memory"] = Field("lab", description="the embedded fleet's gateway")
 
 
+class Tier(Model):
+    """A class of clients, told apart by the value of a request header."""
+
+    name: Name
+    may_shed: bool = Field(
+        default=False, description="whether its requests may be refused so that others are served"
+    )
+
+
 class MetricLabels(Model):
     """What the labels are called in this service's metrics."""
 
@@ -64,6 +73,7 @@ class ServiceSpec(Model):
     metric_labels: MetricLabels = MetricLabels()
     effective: Objectives = Objectives()
     canary: Canary = Canary()
+    tiers: tuple[Tier, ...] = Field((), description="classes of clients, the most important first")
     mode: Mode | None = Field(None, description="a stricter mode for this service than the policy's")
 
 

@@ -127,6 +127,14 @@ class Weights(Model):
         return self.weights.get(zone, 0) / total if total else 0.0
 
 
+class Admission(Model):
+    """What the gateway lets in: requests/s per zone (any number where none is given), refused tiers."""
+
+    version: str
+    limits: dict[str, int] = Field(default_factory=dict)
+    shed: tuple[str, ...] = ()
+
+
 class WriteTag(Model):
     """Who writes: carried by every write to a platform, kept in the platform's own log.
 

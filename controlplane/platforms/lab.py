@@ -8,7 +8,7 @@ It refuses to retry what was sent, and to follow redirects or proxies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import httpx
@@ -26,8 +26,15 @@ from controlplane.kernel.errors import (
     VersionConflict,
 )
 from controlplane.model.target import Target
-from controlplane.model.topology import Topology, Weights, WriteRecord, WriteTag
-from controlplane.platforms.port import CALL_TIMEOUT, check_changes, check_node, check_replica
+from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
+from controlplane.platforms.port import (
+    CALL_TIMEOUT,
+    check_changes,
+    check_limit,
+    check_node,
+    check_replica,
+    check_tiers,
+)
 
 CONNECT_TIMEOUT = 1.0
 """Seconds; the lab is on loopback."""
@@ -104,6 +111,28 @@ class LabPlatform:
                 if last or expected_version is not None:
                     raise
         raise AssertionError
+
+    def admission(self, service: str) -> Admission:
+        deadline = self._deadline()
+        self._topology(service, deadline)
+        return self._read("/v1/admission", Admission, deadline)
+
+    def set_limit(
+        self, target: Target, limit: int | None, *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        path = f"/v1/zones/{check_limit(target, limit)}/limit"
+        deadline = self._deadline()
+        self._known(target, deadline)
+        body = {"value": limit, "expectedVersion": expected_version, "by": _tag(by)}
+        return self._send("PUT", path, Admission, deadline, body)
+
+    def set_shed(
+        self, service: str, tiers: Sequence[str], *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        deadline = self._deadline()
+        self._topology(service, deadline)
+        body = {"value": check_tiers(tiers), "expectedVersion": expected_version, "by": _tag(by)}
+        return self._send("PUT", "/v1/shed", Admission, deadline, body)
 
     def restart_replica(
         self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None

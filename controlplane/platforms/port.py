@@ -17,15 +17,18 @@ Errors of every call: `NotFound`, `InvalidInput`, `Unavailable` (nothing was don
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.target import Target
-from controlplane.model.topology import Topology, Weights, WriteRecord, WriteTag
+from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
 
 CALL_TIMEOUT = 5.0
 """Seconds within which every call ends: under the run's lease of 15 s, with room for a second look."""
+
+MAX_LIMIT = 1_000_000
+"""Requests/s: more than any gateway's token bucket is asked for."""
 
 WEIGHTS = "weights"
 RESTART = "restart"
@@ -33,6 +36,8 @@ ROTATION = "rotation"
 SCHEDULABLE = "schedulable"
 REPLACE = "replace"
 RECYCLE = "recycle"
+LIMIT = "limit"
+SHED = "shed"
 """What the write log calls the operations."""
 
 
@@ -57,6 +62,25 @@ class Platform(Protocol):
         unconditional. Weights that are all zero are `InvalidInput`: nobody would serve.
         ``by`` is None for a person's own write; runs always give it.
         """
+        ...
+
+    def admission(self, service: str) -> Admission:
+        """Return what the gateway lets in, and the version to expect when writing."""
+        ...
+
+    def set_limit(
+        self, target: Target, limit: int | None, *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        """Let at most ``limit`` requests/s into a zone (None: any number), and return all; as weights.
+
+        What is over the limit is answered 429 by the gateway, with ``Retry-After``.
+        """
+        ...
+
+    def set_shed(
+        self, service: str, tiers: Sequence[str], *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        """Refuse the clients of exactly these tiers with 429 and ``Retry-After``; else as weights."""
         ...
 
     def restart_replica(
@@ -152,3 +176,23 @@ def check_node(target: Target) -> str:
         msg = f"{target} is not a node"
         raise InvalidInput(msg, hint="write service/cluster/zone/node")
     return target.node
+
+
+def check_limit(target: Target, limit: int | None) -> str:
+    """Return the name of the zone that ``target`` is, or raise what every platform raises for a bad limit."""
+    if target.zone is None or target.level != "zone":
+        msg = f"{target} is not a zone"
+        raise InvalidInput(msg, hint="write service/cluster/zone")
+    if limit is not None and not 1 <= limit <= MAX_LIMIT:
+        msg = f"{limit} requests/s is not between 1 and {MAX_LIMIT}"
+        raise InvalidInput(msg, hint="a weight of 0 takes all requests away")
+    return target.zone
+
+
+def check_tiers(tiers: Sequence[str]) -> list[str]:
+    """Return the tiers sorted, or raise what every platform raises for a bad name."""
+    for tier in tiers:
+        if not tier.isascii() or not tier.replace("-", "").isalnum() or len(tier) > 63:
+            msg = f"{tier!r} is not a tier's name"
+            raise InvalidInput(msg)
+    return sorted(set(tiers))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from controlplane.kernel.clock import VirtualClock
+from controlplane.model.target import Target
 from controlplane.model.topology import WriteTag
 from controlplane.platforms.lab import LabPlatform
 from controlplane.platforms.memory import MemoryPlatform
@@ -80,6 +81,8 @@ class MemoryFleet(Fleet):
     def weights_unavailable(self) -> Iterator[None]:
         self.memory.fail_next("weights", "before")
         self.memory.fail_next("rotation", "before")
+        self.memory.fail_next("limit", "before")
+        self.memory.fail_next("shed", "before")
         yield
 
     @contextmanager
@@ -97,6 +100,9 @@ class LabFleet(Fleet):
             "chat", dict.fromkeys(("zone-a", "zone-b", "zone-c"), 100), expected_version=None, by=None
         )
         topology = self.platform.topology("chat")
+        self.platform.set_shed("chat", [], expected_version=None, by=None)
+        for zone in self.platform.admission("chat").limits:
+            self.platform.set_limit(Target("chat", "local", zone), None, expected_version=None, by=None)
         for target, view in topology.replicas():
             if not view.in_rotation:
                 self.platform.set_rotation(target, True, expected_version=None, by=None)

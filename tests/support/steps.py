@@ -27,7 +27,11 @@ SERVICE = Service.model_validate(
     {
         "kind": "Service",
         "metadata": {"name": "chat"},
-        "spec": {"model": "m", "zones": [{"name": "zone-a"}, {"name": "zone-b"}, {"name": "zone-c"}]},
+        "spec": {
+            "model": "m",
+            "zones": [{"name": "zone-a"}, {"name": "zone-b"}, {"name": "zone-c"}],
+            "tiers": [{"name": "interactive"}, {"name": "batch", "mayShed": True}],
+        },
     }
 )
 
@@ -226,6 +230,7 @@ class StepDriver:
         topology = self.platform.topology("chat")
         return {
             "weights": self.platform.weights("chat").weights,
+            "admission": self.platform.admission("chat").model_dump(exclude={"version"}),
             "rotation": {view.name: view.in_rotation for _, view in topology.replicas()},
             "schedulable": {node.name: node.schedulable for zone in topology.zones for node in zone.nodes},
         }

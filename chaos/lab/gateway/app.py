@@ -48,6 +48,22 @@ class DeclareBody(Model):
     by: WriteTag | None = None
 
 
+class LimitBody(Model):
+    """Body of ``PUT /v1/zones/{zone}/limit``: requests/s, or null for any number."""
+
+    value: int | None = Field(ge=1)
+    expected_version: str | None = None
+    by: WriteTag | None = None
+
+
+class ShedBody(Model):
+    """Body of ``PUT /v1/shed``: the tiers whose requests are refused."""
+
+    value: list[str] = Field(max_length=20)
+    expected_version: str | None = None
+    by: WriteTag | None = None
+
+
 class RestartBody(Model):
     """Body of ``POST /v1/replicas/{name}/restart``, ``…/recycle`` and ``POST /v1/nodes/{name}/replace``."""
 
@@ -72,6 +88,9 @@ class Api:
                 web.get("/v1/topology", self._topology),
                 web.get("/v1/weights", self._weights),
                 web.put("/v1/weights", self._set_weights),
+                web.get("/v1/admission", self._admission),
+                web.put("/v1/zones/{zone}/limit", self._limit),
+                web.put("/v1/shed", self._shed),
                 web.post("/v1/replicas/{name}/restart", self._restart),
                 web.post("/v1/replicas/{name}/recycle", self._recycle),
                 web.put("/v1/replicas/{name}/rotation", self._rotation),
@@ -108,6 +127,20 @@ class Api:
         body = await _body(request, WeightsBody)
         weights = await self._writer.set_weights(body.weights, body.expected_version, body.by)
         return web.json_response(weights.model_dump(by_alias=True))
+
+    async def _admission(self, request: web.Request) -> web.Response:
+        return web.json_response(text=self._writer.admission.present().model_dump_json(by_alias=True))
+
+    async def _limit(self, request: web.Request) -> web.Response:
+        body = await _body(request, LimitBody)
+        zone = request.match_info["zone"]
+        admission = await self._writer.admission.set_limit(zone, body.value, body.expected_version, body.by)
+        return web.json_response(text=admission.model_dump_json(by_alias=True))
+
+    async def _shed(self, request: web.Request) -> web.Response:
+        body = await _body(request, ShedBody)
+        admission = await self._writer.admission.set_shed(body.value, body.expected_version, body.by)
+        return web.json_response(text=admission.model_dump_json(by_alias=True))
 
     async def _restart(self, request: web.Request) -> web.Response:
         return await self._renew_replica(request, RESTART)

@@ -1,4 +1,4 @@
-"""What was declared about the fleet's parts: who is in rotation, which nodes may be given new work.
+"""What was declared: who is in rotation, which nodes may be given new work, what is let in.
 
 Like the weights it lives in the write log and nowhere else: a part that nobody ever wrote about
 stands at its default. A declaration is of the slot's name, so it outlives what fills the slot.
@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.lab.gateway.writelog import ROTATION, SCHEDULABLE, WriteLog
+from chaos.lab.gateway.writelog import LIMIT, ROTATION, SCHEDULABLE, SHED, WEIGHTS, WriteLog
+from chaos.lab.layout import Layout
 from controlplane.model.target import Target
+from controlplane.model.topology import Admission, Weights
 
-DEFAULTS: dict[str, Any] = {ROTATION: True, SCHEDULABLE: True}
+DEFAULTS: dict[str, Any] = {ROTATION: True, SCHEDULABLE: True, LIMIT: None, SHED: []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,33 @@ class Declared:
     def out_of_rotation(self) -> set[str]:
         """Names of the replicas that shall get no new request."""
         return {target.name for target in self.unlike_default(ROTATION)}
+
+    def admission(self) -> Admission:
+        """What the gateway shall let in; the version moves with each change of any part of it."""
+        return self.admission_at(self._log.next_seq)
+
+    def admission_at(self, seq: int) -> Admission:
+        """What it was to let in after the effect ``seq``."""
+        version, limits, shed = "0", dict[str, int](), list[str]()
+        for record in self._log.after(0):
+            if record.seq > seq or record.op not in {LIMIT, SHED}:
+                continue
+            version = str(record.seq)
+            if record.op == SHED:
+                shed = record.after
+            elif record.after is None:
+                limits.pop(Target.parse(record.target).name, None)
+            else:
+                limits[Target.parse(record.target).name] = record.after
+        return Admission(version=version, limits=limits, shed=tuple(shed))
+
+
+def desired_weights(layout: Layout, log: WriteLog) -> Weights:
+    """The weights last written; before any write, version 1 with 100 for each zone."""
+    record = log.last(WEIGHTS)
+    if record is None:
+        return Weights(version="1", weights=dict.fromkeys(layout.zones, 100))
+    return Weights(version=record.version, weights=record.after)
 
 
 def reset(log: WriteLog) -> None:

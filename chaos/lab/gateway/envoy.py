@@ -22,10 +22,15 @@ from typing import Any
 import aiohttp
 
 from chaos.lab.layout import Layout
+from chaos.lab.traffic.tiers import TIER_HEADER
 from controlplane.kernel.errors import Unavailable
-from controlplane.model.topology import Weights
+from controlplane.model.topology import Admission, Weights
 
 ZONE_HEADER = "x-fleetward-zone"
+RETRY_AFTER = "5"
+"""Seconds that a refused client is told to wait."""
+
+_LIMITER = "envoy.filters.http.local_ratelimit"
 _TYPE = "type.googleapis.com/envoy"
 _UNLIMITED = 100_000  # connections and requests: more than a laptop has file descriptors
 _STREAM_IDLE = "300s"  # a stream without a byte for this long is dead; Envoy's own default
@@ -73,9 +78,14 @@ def write_bootstrap(layout: Layout) -> None:
     path.write_text(json.dumps(bootstrap(layout), indent=1))
 
 
-def write_routes(layout: Layout, weights: Weights) -> None:
+def write_routes(layout: Layout, weights: Weights, admission: Admission) -> None:
     """Put routes in force: Envoy notices the rename."""
-    _replace(routes_path(layout), routes(layout, weights))
+    _replace(routes_path(layout), routes(layout, weights, admission))
+
+
+def routes_version(weights: Weights, admission: Admission) -> str:
+    """The version of the routes that follow from both."""
+    return f"{weights.version}-{admission.version}"
 
 
 def write_endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> None:
@@ -94,8 +104,8 @@ def _replace(path: Path, document: dict[str, Any]) -> None:
 # ── documents ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def routes(layout: Layout, weights: Weights) -> dict[str, Any]:
-    """The RDS response: one route, its clusters weighted; the version is the weights' own."""
+def routes(layout: Layout, weights: Weights, admission: Admission) -> dict[str, Any]:
+    """The RDS response: refusals of tiers, then one route with its clusters weighted, maybe limited."""
     service = layout.settings.service
     clusters = [
         {
@@ -104,6 +114,7 @@ def routes(layout: Layout, weights: Weights) -> dict[str, Any]:
             "response_headers_to_add": [
                 {"header": {"key": ZONE_HEADER, "value": zone}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
             ],
+            **_limited(zone, admission),
         }
         for zone in layout.zones
     ]
@@ -130,10 +141,52 @@ def routes(layout: Layout, weights: Weights) -> dict[str, Any]:
         "@type": f"{_TYPE}.config.route.v3.RouteConfiguration",
         "name": service,
         "virtual_hosts": [
-            {"name": service, "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": action}]}
+            {
+                "name": service,
+                "domains": ["*"],
+                "routes": [
+                    *(_refusal(tier) for tier in admission.shed),
+                    {"match": {"prefix": "/"}, "route": action},
+                ],
+            }
         ],
     }
-    return {"version_info": weights.version, "resources": [table]}
+    return {"version_info": routes_version(weights, admission), "resources": [table]}
+
+
+def _refusal(tier: str) -> dict[str, Any]:
+    """A route that answers a tier's requests with 429, in OpenAI's form."""
+    error = {"message": "This tier is being shed.", "type": "RateLimitError", "param": None, "code": 429}
+    header = {"name": TIER_HEADER, "string_match": {"exact": tier}}
+    return {
+        "match": {"prefix": "/v1/", "headers": [header]},
+        "direct_response": {"status": 429, "body": {"inline_string": json.dumps({"error": error})}},
+        "response_headers_to_add": [
+            _header("retry-after", RETRY_AFTER),
+            _header("content-type", "application/json"),
+        ],
+    }
+
+
+def _header(key: str, value: str) -> dict[str, Any]:
+    return {"header": {"key": key, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
+
+
+def _limited(zone: str, admission: Admission) -> dict[str, Any]:
+    """A token bucket on a zone's entry: as many tokens as requests/s, filled each second."""
+    limit = admission.limits.get(zone)
+    if limit is None:
+        return {}
+    always = {"default_value": {"numerator": 100, "denominator": "HUNDRED"}}
+    bucket = {
+        "@type": f"{_TYPE}.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
+        "stat_prefix": "limit",
+        "token_bucket": {"max_tokens": limit, "tokens_per_fill": limit, "fill_interval": "1s"},
+        "filter_enabled": always,
+        "filter_enforced": always,
+        "response_headers_to_add": [_header("retry-after", RETRY_AFTER)],
+    }
+    return {"typed_per_filter_config": {_LIMITER: bucket}}
 
 
 def endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> dict[str, Any]:
@@ -197,9 +250,16 @@ def _listener(layout: Layout) -> dict[str, Any]:
         },
         "http_filters": [
             {
+                "name": _LIMITER,
+                "typed_config": {
+                    "@type": f"{_TYPE}.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
+                    "stat_prefix": "limit",
+                },
+            },
+            {
                 "name": "envoy.filters.http.router",
                 "typed_config": {"@type": f"{_TYPE}.extensions.filters.http.router.v3.Router"},
-            }
+            },
         ],
     }
     return {
@@ -259,17 +319,25 @@ class EnvoyAdmin:
         self._url = layout.url(layout.admin_port)
         self._replicas = {replica.port: replica.name for node in layout.nodes for replica in node.replicas}
 
+    async def routes_version(self, timeout: float = 1.0) -> str:
+        """The version of the routes Envoy has in force. Raises Unavailable if it does not say."""
+        document = await self._ask("/config_dump?resource=dynamic_route_configs", timeout)
+        try:
+            return str(document["configs"][0]["version_info"])
+        except (LookupError, TypeError) as error:
+            raise Unavailable(f"Envoy does not say which routes it has: {error!r}") from error
+
     async def weights(self, timeout: float = 1.0) -> Weights:
         """The weights Envoy has in force, with their version. Raises Unavailable if it does not say."""
         document = await self._ask("/config_dump?resource=dynamic_route_configs", timeout)
         try:
             config = document["configs"][0]
-            route = config["route_config"]["virtual_hosts"][0]["routes"][0]["route"]
+            route = config["route_config"]["virtual_hosts"][0]["routes"][-1]["route"]
             shares = {
                 entry["name"].removeprefix(f"{self._service}-"): int(entry["weight"])
                 for entry in route["weighted_clusters"]["clusters"]
             }
-            return Weights(version=config["version_info"], weights=shares)
+            return Weights(version=config["version_info"].partition("-")[0], weights=shares)
         except (LookupError, TypeError) as error:
             raise Unavailable(f"Envoy does not say which routes it has: {error!r}") from error
 

@@ -24,6 +24,8 @@ ROTATION = "rotation"
 SCHEDULABLE = "schedulable"
 REPLACE = "replace"
 RECYCLE = "recycle"
+LIMIT = "limit"
+SHED = "shed"
 
 
 class FencedWrite(Fenced):

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.lab.gateway import declared, envoy
+from chaos.lab.gateway.admission import AdmissionWriter
+from chaos.lab.gateway.declared import Declared, desired_weights
 from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
 from chaos.lab.gateway.parts import PartsWriter, write_all_endpoints
@@ -32,14 +34,6 @@ _CONFIRM_EVERY = 0.02  # seconds; Envoy takes a new file within milliseconds
 def log_folder(layout: Layout) -> Path:
     """Where the write log is."""
     return layout.state_dir / "gateway"
-
-
-def desired_weights(layout: Layout, log: WriteLog) -> Weights:
-    """The weights last written; before any write, version 1 with 100 for each zone."""
-    record = log.last(WEIGHTS)
-    if record is None:
-        return Weights(version="1", weights=dict.fromkeys(layout.zones, 100))
-    return Weights(version=record.version, weights=record.after)
 
 
 def prepare(layout: Layout, clock: Clock) -> None:
@@ -66,7 +60,7 @@ def prepare(layout: Layout, clock: Clock) -> None:
         weights = Weights(version=version, weights=equal)
     declared.reset(log)
     envoy.write_bootstrap(layout)
-    envoy.write_routes(layout, weights)
+    envoy.write_routes(layout, weights, Declared(log).admission())
     write_all_endpoints(layout, log)
 
 
@@ -82,6 +76,7 @@ class Writer:
         self._admin = admin
         self._clock = clock
         self._turn = asyncio.Lock()
+        self.admission = AdmissionWriter(layout, log, admin, clock, self._turn)
         self.parts = PartsWriter(layout, log, fleet, admin, clock, self._turn)
 
     async def recover(self) -> None:
@@ -91,8 +86,11 @@ class Writer:
             self._log.append(pending)
         elif pending is not None and pending.op in {RESTART, RECYCLE}:
             await self._settle_restart(pending)
+        self.admission.recover(pending)
         await self.parts.recover(pending)
-        envoy.write_routes(self._layout, desired_weights(self._layout, self._log))
+        envoy.write_routes(
+            self._layout, desired_weights(self._layout, self._log), Declared(self._log).admission()
+        )
 
     async def set_weights(
         self, weights: Mapping[str, int], expected_version: str | None, by: WriteTag | None
@@ -120,7 +118,7 @@ class Writer:
             record = self._log.draft(
                 WEIGHTS, service, before=current.weights, after=wanted.weights, version=wanted.version, by=by
             )
-            envoy.write_routes(self._layout, wanted)
+            envoy.write_routes(self._layout, wanted, Declared(self._log).admission())
             confirmed = await self._confirmed(wanted)
             self._log.append(record if confirmed else record.model_copy(update={"outcome": "ambiguous"}))
             if not confirmed:

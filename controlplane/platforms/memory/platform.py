@@ -9,26 +9,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_lowercase
+from typing import Any
 
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import NotFound, Unavailable, VersionConflict
 from controlplane.model.target import DEFAULT_CLUSTER, Target
-from controlplane.model.topology import Topology, Weights, WriteRecord, WriteTag
+from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
 from controlplane.platforms.memory.fleet import Fleet, Node, Replica
 from controlplane.platforms.memory.journal import Journal, When
 from controlplane.platforms.port import (
+    LIMIT,
     RECYCLE,
     REPLACE,
     RESTART,
     ROTATION,
     SCHEDULABLE,
+    SHED,
     WEIGHTS,
     check_changes,
+    check_limit,
     check_node,
     check_replica,
+    check_tiers,
 )
 
-_WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE})
+_WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE, LIMIT, SHED})
 
 
 class MemoryPlatform:
@@ -55,6 +60,7 @@ class MemoryPlatform:
         self._fleet.build(named, nodes_per_zone, replicas_per_node)
         self._weights = dict.fromkeys(self._fleet.zones, 100)
         self._weights_version = "1"
+        self._admission = Admission(version="1")
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -68,6 +74,11 @@ class MemoryPlatform:
         with self._lock:
             self._answer(service, "read")
             return Weights(version=self._weights_version, weights=dict(self._weights))
+
+    def admission(self, service: str) -> Admission:
+        with self._lock:
+            self._answer(service, "read")
+            return self._admission
 
     def writes(self, after: int = 0) -> list[WriteRecord]:
         with self._lock:
@@ -99,6 +110,29 @@ class MemoryPlatform:
             self._journal.record(WEIGHTS, target, before, dict(after), by, answer)
             self._journal.confirm(failure)
             return answer
+
+    def set_limit(
+        self, target: Target, limit: int | None, *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        with self._lock:
+            zone = check_limit(target, limit)
+            if target.at("service") != self._fleet.service or zone not in self._fleet.zones:
+                msg = f"no zone {target}"
+                raise NotFound(msg)
+            present = self._admission.limits
+            others = {name: each for name, each in present.items() if name != zone}
+            after = others if limit is None else {**others, zone: limit}
+            return self._admit(LIMIT, target, expected_version, by, present.get(zone), limit, limits=after)
+
+    def set_shed(
+        self, service: str, tiers: Sequence[str], *, expected_version: str | None, by: WriteTag | None
+    ) -> Admission:
+        with self._lock:
+            self._known(service)
+            after = check_tiers(tiers)
+            before = list(self._admission.shed)
+            target = self._fleet.service
+            return self._admit(SHED, target, expected_version, by, before, after, shed=tuple(after))
 
     def set_rotation(
         self,
@@ -151,6 +185,32 @@ class MemoryPlatform:
                     self._fleet.restart(replica)
 
             return self._renew(REPLACE, target, node, expected_uid, by, replace)
+
+    def _admit(
+        self,
+        op: str,
+        target: Target,
+        expected_version: str | None,
+        by: WriteTag | None,
+        before: Any,
+        after: Any,
+        **changes: Any,
+    ) -> Admission:
+        seen = self._journal.admit(op, str(target), by)
+        if seen:
+            return Admission.model_validate(seen.answer)
+        present = self._admission.version
+        if expected_version is not None and expected_version != present:
+            msg = f"the admission is at version {present}, not {expected_version}"
+            raise VersionConflict(msg, hint="read it again")
+        failure = self._journal.strike(op)
+        if before == after:
+            return self._admission
+        changes["version"] = self._journal.next_version()
+        self._admission = self._admission.model_copy(update=changes)
+        self._journal.record(op, str(target), before, after, by, self._admission)
+        self._journal.confirm(failure)
+        return self._admission
 
     def _restart(self, op: str, target: Target, expected_uid: str | None, by: WriteTag | None) -> str:
         with self._lock:

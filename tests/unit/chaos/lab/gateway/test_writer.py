@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from chaos.lab.gateway import envoy, writer
+from chaos.lab.gateway.declared import desired_weights
 from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
 from chaos.lab.gateway.writelog import RESTART, WEIGHTS, WriteLog
-from chaos.lab.gateway.writer import Writer, desired_weights, log_folder, prepare
+from chaos.lab.gateway.writer import Writer, log_folder, prepare
 from chaos.lab.layout import LabSettings, Layout, plan
 from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.errors import Ambiguous, Unavailable
@@ -36,12 +37,12 @@ class FakeEnvoy:
     async def weights(self, timeout: float = 1.0) -> Weights:
         if not self.deaf:
             document = json.loads(envoy.routes_path(self.layout).read_text())
-            route = document["resources"][0]["virtual_hosts"][0]["routes"][0]["route"]
+            route = document["resources"][0]["virtual_hosts"][0]["routes"][-1]["route"]
             shares = {
                 entry["name"].removeprefix("chat-"): entry["weight"]
                 for entry in route["weighted_clusters"]["clusters"]
             }
-            self.kept = Weights(version=document["version_info"], weights=shares)
+            self.kept = Weights(version=document["version_info"].partition("-")[0], weights=shares)
         return self.kept
 
 
