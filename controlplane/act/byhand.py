@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from controlplane.act.preview import PREVIEW, Looker
 from controlplane.act.scope import incident_scope
@@ -21,6 +21,7 @@ from controlplane.kernel.ids import new_id
 from controlplane.kernel.registry import did_you_mean
 from controlplane.kernel.templating import evaluate
 from controlplane.model.action import ActionRegistry, SignalReader, Touch
+from controlplane.model.kind import Kind
 from controlplane.model.playbook import Playbook
 from controlplane.model.policy import Policy, PolicySpec
 from controlplane.model.preview import Capacity, PlannedStep, PlaybookPlan
@@ -34,6 +35,8 @@ from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
 from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
+
+K = TypeVar("K", bound=Kind)
 
 HISTORY = timedelta(days=7)
 STALE = timedelta(seconds=15)
@@ -115,10 +118,23 @@ class Hand:
             raise Refused(msg)
         return run
 
+    def read_inputs(self, playbook: str, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return inputs that were typed as texts as what the playbook declares them to be."""
+        with self.database.reading() as tx:
+            found = _document(tx, Playbook, playbook)
+        declared = found[0].spec.inputs
+        types = {name: declared[name].type for name in texts.keys() & declared.keys()}
+        return {name: _typed(types.get(name, ""), text) for name, text in texts.items()}
+
     def _case(self, ask: Ask) -> _Case:
         target = Target.parse(ask.target)
         with self.database.reading() as tx:
-            playbook, service, policy, pins = _documents(tx, ask.playbook, target.service)
+            playbook, playbook_hash = _document(tx, Playbook, ask.playbook)
+            service, service_hash = _document(tx, Service, target.service)
+            pins = {"Playbook": playbook_hash, "Service": service_hash}
+            policy = None
+            for revision in tx.documents.active("Policy")[:1]:
+                policy, pins["Policy"] = _document(tx, Policy, revision.name)
             bad = _bad_zones(tx, service.name)
         topology = self._port(Platform).topology(service.name)
         known = [str(one) for one in topology.targets()]
@@ -174,21 +190,27 @@ class Hand:
         return self.ports[port]
 
 
-def _documents(
-    tx: Transaction, playbook: str, service: str
-) -> tuple[Playbook, Service, Policy | None, dict[str, str]]:
-    found: dict[str, Any] = {}
-    pins: dict[str, str] = {}
-    for kind, name in (("Playbook", playbook), ("Service", service)):
-        revision = tx.documents.find(kind, name)
-        if revision is None:
-            known = [each.name for each in tx.documents.active(kind)]
-            msg = f"no {kind.lower()} `{name}` is loaded"
-            raise NotFound(msg, hint=did_you_mean(name, known))
-        found[kind], pins[kind] = tx.documents.load(revision.sha256), revision.sha256
-    for revision in tx.documents.active("Policy")[:1]:
-        found["Policy"], pins["Policy"] = tx.documents.load(revision.sha256), revision.sha256
-    return found["Playbook"], found["Service"], found.get("Policy"), pins
+def _document(tx: Transaction, kind: type[K], name: str) -> tuple[K, str]:
+    """Return a document in force with its hash, or raise `NotFound` with the nearest name."""
+    revision = tx.documents.find(kind.KIND, name)
+    model = tx.documents.load(revision.sha256) if revision is not None else None
+    if revision is None or not isinstance(model, kind):
+        known = [each.name for each in tx.documents.active(kind.KIND)]
+        msg = f"no {kind.KIND.lower()} `{name}` is loaded"
+        raise NotFound(msg, hint=did_you_mean(name, known))
+    return model, revision.sha256
+
+
+def _typed(type_: str, text: str) -> Any:
+    """Read a text as a number or a truth value where one is declared; the start checks it."""
+    if type_ == "boolean" and text in {"true", "false"}:
+        return text == "true"
+    if type_ == "number":
+        try:
+            return int(text) if text.lstrip("-").isdigit() else float(text)
+        except ValueError:
+            return text
+    return text
 
 
 def _bad_zones(tx: Transaction, service: str) -> list[str]:

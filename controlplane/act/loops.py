@@ -32,7 +32,7 @@ def begin(turn: Turn, step: Step, record: StepRecord) -> None:
         if step.if_ is not None and not evaluate(step.if_, scope):
             turn.move_step(record, StepState.SKIPPED, f"`{step.if_}` is false")
             return
-        items = _worked_out(step.for_each, scope)
+        items = worked_out(step.for_each, scope)
     except FleetwardError as error:
         record = turn.move_step(record, StepState.RUNNING, quiet=True)
         turn.move_step(record, StepState.FAILED, str(error))
@@ -71,7 +71,7 @@ def _close(turn: Turn, for_each: ForEach | None, loop: StepRecord) -> bool:
     return True
 
 
-def _worked_out(for_each: ForEach, scope: Mapping[str, Any]) -> list[Any]:
+def worked_out(for_each: ForEach, scope: Mapping[str, Any]) -> list[Any]:
     """Return the items as plain JSON."""
     written = for_each.items
     found = evaluate(written, scope) if isinstance(written, str) else render(written, scope)

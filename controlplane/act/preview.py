@@ -14,13 +14,15 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from controlplane.act.calls import validated
+from controlplane.act.loops import worked_out
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.references import reads
 from controlplane.kernel.templating import evaluate, render
 from controlplane.model.action import Action, ActionRegistry, Change
+from controlplane.model.graph import ranks
 from controlplane.model.playbook import Step
-from controlplane.model.preview import PlannedChange, PlannedStep, PlannedTouch
+from controlplane.model.preview import PlannedChange, PlannedStep, PlannedTouch, StepOutlook
 from controlplane.model.service import Service
 from controlplane.model.topology import WriteTag
 
@@ -72,20 +74,33 @@ class Looker:
     service: Service
 
     def look(self, steps: Sequence[Step], scope: Mapping[str, Any]) -> tuple[PlannedStep, ...]:
-        """Return what each step would do. A name that ``scope`` lacks is not known yet."""
-        return tuple(self._step(step, scope) for step in steps)
+        """Return what each step would do, in the order in which they can be done.
+
+        A name that ``scope`` lacks is not known yet.
+        """
+        rank = ranks(steps)
+        return tuple(self._step(step, scope) for step in sorted(steps, key=lambda each: rank[each.id]))
 
     def _step(self, step: Step, scope: Mapping[str, Any]) -> PlannedStep:
         if step.uses not in self.actions:
             return _broken(step, f"unknown action `{step.uses}`", reversible=False)
         action = self.actions.get(step.uses)
         waits = _dependence(step.if_, scope, bare=True)
+        loop = step.for_each
+        items = (
+            _dependence(loop.items, scope, bare=isinstance(loop.items, str)) if loop is not None else set()
+        )
         try:
             if step.if_ is not None and not waits and not evaluate(step.if_, scope):
                 return _planned(step, action, "skipped", f"`{step.if_}` is false")
         except FleetwardError as error:
             return _broken(step, str(error), reversible=action.reversible)
         condition = f"`{step.if_}` depends on {_names(waits)}" if waits else ""
+        if loop is not None:
+            if items:
+                why = f"its items depend on {_names(items)}"
+                return _planned(step, action, "depends", why, depends_on=tuple(sorted(waits | items)))
+            return self._loop(step, action, scope, waits, condition)
         unknown = {key: _dependence(value, scope) for key, value in step.with_.items()}
         known = {key: value for key, value in step.with_.items() if not unknown[key]}
         try:
@@ -105,6 +120,31 @@ class Looker:
             step, action, outlook, condition, parameters=parameters, depends_on=tuple(sorted(waits)), **seen
         )
 
+    def _loop(
+        self, step: Step, action: Action[Any], scope: Mapping[str, Any], waits: set[str], condition: str
+    ) -> PlannedStep:
+        """Look at each item as at a step of its own, and put what they do together."""
+        assert step.for_each is not None, "only a forEach has items"  # noqa: S101
+        try:
+            items = worked_out(step.for_each, scope)
+        except FleetwardError as error:
+            return _broken(step, str(error), reversible=action.reversible)
+        single = step.model_copy(update={"for_each": None, "if_": None})
+        seen = [self._step(single, {**scope, step.for_each.as_: item}) for item in items]
+        worst = max((each.outlook for each in seen), key=_OUTLOOKS.index, default="skipped")
+        return PlannedStep(
+            id=step.id,
+            uses=step.uses,
+            outlook="depends" if waits and worst == "runs" else worst,
+            why="; ".join(dict.fromkeys(filter(None, [condition, *(each.why for each in seen)])))
+            or f"{len(items)} items",
+            depends_on=tuple(sorted(waits | {name for each in seen for name in each.depends_on})),
+            parameters=dict(step.with_),
+            changes=tuple(change for each in seen for change in each.changes),
+            touches=tuple(touch for each in seen for touch in each.touches),
+            undo=step.undo and action.reversible,
+        )
+
     def _ask(
         self, step: Step, action: Action[Any], rendered: Mapping[str, Any], scope: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -121,6 +161,9 @@ class Looker:
             for change in action.plan(parameters, context)
         ]
         return {"touches": tuple(touches), "changes": tuple(changes)}
+
+
+_OUTLOOKS: tuple[StepOutlook, ...] = ("skipped", "runs", "depends", "broken")
 
 
 def _dependence(source: Any, scope: Mapping[str, Any], *, bare: bool = False) -> set[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli import logs
+from controlplane.cli import byhand, logs
 from controlplane.cli.output import Exit, emit_json, err, out
 from controlplane.kernel.clock import SystemClock
 
@@ -33,6 +33,8 @@ def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(help=HELP, no_args_is_help=True)
     group.command("test")(run_tests)
+    group.command("plan")(byhand.plan)
+    group.command("run")(byhand.run)
     app.add_typer(group, name="playbook")
 
 
