@@ -32,6 +32,7 @@ from controlplane.model.states import IncidentState
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology
 from controlplane.platforms.port import Platform
+from controlplane.store.budgets import spent
 from controlplane.store.database import Database
 from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
@@ -272,6 +273,7 @@ def _judge(tx: Transaction, case: _Case) -> tuple[GuardVerdict, ...]:
             group=case.request.group,
             place=case.ask.target,
             by=case.ask.by,
+            spent=spent(tx, case.playbook, case.service.name),
         )
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from controlplane.act import escalation
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import CONTINUE, Next, Parts, Turn, Wait, Work
 from controlplane.act.outcomes import backoff_seconds
@@ -65,9 +66,9 @@ def go_on_ending(turn: Turn) -> Next:
         left = turn.tx.undo.pending(turn.run.id)
         if left:
             return _undo(turn, _last(turn, left))
-    notify = _escalation(turn, final)
-    if notify is not None:
-        return notify
+    tried = _escalation(turn, final)
+    if tried is not None:
+        return tried
     _finish(turn, final)
     return CONTINUE
 
@@ -120,13 +121,13 @@ class Notify:
     """Work: tell a channel that a run did not succeed."""
 
     notification: Notification
+    rung: escalation.Rung
     channel: str
-    key: str
     parts: Parts
 
     def perform(self) -> FleetwardError | None:
         try:
-            self.parts.port(Notifier).send(self.notification, channel=self.channel, key=self.key)
+            self.parts.port(Notifier).send(self.notification, channel=self.channel, key=self.rung.key)
         except FleetwardError as error:
             return error
         return None
@@ -136,13 +137,12 @@ class Notify:
         if isinstance(result, Unavailable) and tries < TRIES:
             _try_later(turn, tries, f"notifying {self.channel}: {result}")
             return None
-        if result is None:
-            turn.journal("run.escalated", f"{self.channel} was told", channel=self.channel)
-        else:
-            turn.journal(
-                "run.escalationFailed", f"{self.channel} was not told: {result}", channel=self.channel
-            )
-        turn.remember(tries=0, retry_at=None, escalated=turn.run.progress.get("escalated", 0) + 1)
+        event, said = "run.escalated", "told"
+        if result is not None:
+            event, said = "run.escalationFailed", f"not told: {result}"
+        turn.journal(event, f"{self.channel} was {said}", channel=self.channel)
+        escalation.tried(turn, self.rung, said)
+        turn.remember(tries=0, retry_at=None)
         return None
 
 
@@ -192,28 +192,27 @@ def _undo(turn: Turn, record: UndoRecord) -> Next:
     return UndoChange(record, turn.parts.actions.get(step.uses), context)
 
 
-def _escalation(turn: Turn, final: RunState) -> Notify | None:
-    """Return the next message that must go out before the end, if there is one."""
-    trouble = turn.tx.undo.count(turn.run.id, *TROUBLE)
-    if final not in {RunState.FAILED, RunState.INCONCLUSIVE} and not trouble:
+def _escalation(turn: Turn, final: RunState) -> Next | None:
+    """Return what is tried before the end, if there is something left; None starts no other playbook."""
+    troubles = [view for view in turn.tx.undo.list(turn.run.id) if view.status in TROUBLE]
+    rung = escalation.next_rung(turn, final, trouble=bool(troubles))
+    if rung is None:
         return None
-    told = turn.run.progress.get("escalated", 0)
-    channels = [each.notify for each in turn.pinned.plan.on_failure.escalate if each.notify is not None]
-    if told >= len(channels):
-        return None
-    run = turn.run
-    text = "\n".join([run.reason, *(f"undo {view.status}: {view.detail}" for view in _troubles(turn))])
+    if rung.says.playbook is not None:
+        return None if escalation.start_rung(turn, rung) else CONTINUE
+    assert rung.says.notify is not None, "a rung is a playbook or a channel"  # noqa: S101
+    run, origin = turn.run, rung.origin
+    text = "\n".join(
+        [*escalation.story(turn, rung), *(f"undo {view.status}: {view.detail}" for view in troubles)]
+    )
+    state = final if origin.id == run.id else origin.state
     notification = Notification(
-        title=f"{run.name} {final} on {run.target or run.service}"[:200],
+        title=f"{origin.name} {state} on {origin.target or origin.service}"[:200],
         text=text[:4000],
         severity="critical",
-        facts={"run": run.id, "service": run.service, "state": final.value, "trigger": run.trigger},
+        facts={"run": origin.id, "service": run.service, "state": state.value, "trigger": origin.trigger},
     )
-    return Notify(notification, channels[told], f"{run.id}/escalate/{told}", turn.parts)
-
-
-def _troubles(turn: Turn) -> list[Any]:
-    return [view for view in turn.tx.undo.list(turn.run.id) if view.status in TROUBLE]
+    return Notify(notification, rung, rung.says.notify, turn.parts)
 
 
 def _finish(turn: Turn, final: RunState) -> None:

@@ -6,7 +6,7 @@ and never changes, so that a run does not depend on what is loaded later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -49,6 +49,25 @@ class RunPlan(Model):
                 raise InvalidInput(msg)
         return cls(steps=spec.steps, verify=spec.verify, on_failure=spec.on_failure, limits=spec.limits)
 
+    @classmethod
+    def of_notices(cls, channels: Sequence[str]) -> RunPlan:
+        """Return a plan that tells every channel its inputs ``title`` and ``text``; one may not answer."""
+        message = {"title": "{{ inputs.title }}", "text": "{{ inputs.text }}", "severity": "warning"}
+        steps = [
+            Step.model_validate(
+                {
+                    "id": f"tell-{number}",
+                    "uses": "notify.send",
+                    "with": {"channel": name, **message},
+                    "needs": [],
+                    "retry": {"limit": 5},
+                    "continueOnError": True,
+                }
+            )
+            for number, name in enumerate(channels, start=1)
+        ]
+        return cls(steps=tuple(steps))
+
     def step(self, step_id: str) -> Step:
         """Return the step that a record's id is of: ``scale[2]`` is the third item of ``scale``."""
         return self._by_id[step_id.partition("[")[0]]
@@ -75,6 +94,4 @@ def _not_yet(spec: PlaybookSpec) -> dict[str, bool]:
     """What a playbook may say and no run does yet: it is refused, never left out in silence."""
     return {
         "`approval`": spec.approval is not None,
-        "`budget`": spec.budget is not None,
-        "`escalate` to a playbook": any(each.playbook for each in spec.on_failure.escalate),
     }

@@ -54,6 +54,8 @@ class StartRequest:
     on_conflict: Literal["queue", "skip", "replace"] = "queue"
     retry_of: str | None = None
     undo_of: str | None = None
+    cause: str | None = None
+    """The run that ends without success, in the same transaction, and is followed by this one."""
     carried: Mapping[str, StepRecord] = field(default_factory=dict)
     """Steps that an earlier run has done, by id: they are not done again."""
     effect_at: datetime | None = None
@@ -126,6 +128,7 @@ def start_run(tx: Transaction, request: StartRequest, wake: Wake | None = None) 
         group=request.group,
         retry_of=request.retry_of,
         undo_of=request.undo_of,
+        cause=request.cause,
         due_at=tx.now,
         effect_at=request.effect_at,
         created_at=tx.now,
@@ -181,6 +184,8 @@ def _settle_conflict(tx: Transaction, request: StartRequest, wake: Wake | None) 
     if request.group is None or request.on_conflict == "queue":
         return
     for other in tx.runs.list(RunQuery(group=request.group, active=True)):
+        if other.id == request.cause:
+            continue
         if request.on_conflict == "skip":
             msg = f"run {other.id} ({other.name}) of group {request.group} is {other.state}"
             raise Refused(msg, hint="the playbook says onConflict: skip")

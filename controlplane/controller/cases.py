@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import structlog
 
+from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.controller.inputs import Documents
 from controlplane.decide import folding, guards, incidents, triggers
@@ -27,6 +28,7 @@ from controlplane.model.service import Service
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
 from controlplane.model.triggers.base import Facts
+from controlplane.store.budgets import NOTICE, spent
 from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
 
@@ -110,7 +112,8 @@ class Desk:
         verdicts: tuple[GuardVerdict, ...] = ()
         try:
             request = self._request(case)
-            verdicts = guards.judge(replace(case, group=request.group))
+            used = spent(tx, case.playbook, self.service.name)
+            verdicts = guards.judge(replace(case, group=request.group, spent=used))
             limits = guards.limits_of(verdicts)
             if not self._matches(case.playbook, request, limits):
                 reason = f"`{case.playbook.spec.when}` is false"
@@ -118,7 +121,8 @@ class Desk:
                 return "notMatched", None
             outcome = _outcome(verdicts)
             if outcome != "run":
-                self.record(tx, case, outcome, verdicts)
+                notice = self._tell(tx, request, verdicts)
+                self.record(tx, case, outcome, verdicts, run=notice)
                 return outcome, None
             scope = {**request.scope, "limits": limits}
             run = start_run(tx, replace(request, scope=scope), self.wake)
@@ -128,6 +132,32 @@ class Desk:
         self.record(tx, case, "run", verdicts, run=run.id)
         log.info("run started", run=run.id, playbook=run.name, target=run.target, incident=run.incident)
         return "run", run
+
+    def _tell(self, tx: Transaction, request: StartRequest, verdicts: Sequence[GuardVerdict]) -> str | None:
+        """Start a run that tells people that nothing is done, when only the budget stands against it.
+
+        It answers the incident, so that people are told once.
+        """
+        against = [verdict for verdict in verdicts if verdict.verdict is not Verdict.ALLOW]
+        playbook = self.documents.playbooks[request.name]
+        budget, (first, *others) = playbook.spec.budget, against
+        if budget is None or budget.then != "notify" or first.guard != "budget" or others:
+            return None
+        rungs = playbook.spec.on_failure.escalate
+        channels = [rung.notify for rung in rungs if rung.notify is not None]
+        channels = channels or [channel.name for channel in self.documents.policy.channels]
+        if not channels:
+            return None
+        title = f"{request.name} is not run on {request.target}: {first.message}"
+        told = replace(
+            request,
+            plan=RunPlan.of_notices(channels),
+            inputs={"title": title[:200], "text": request.reason},
+            group=None,
+            trigger=NOTICE,
+            reason=first.message,
+        )
+        return start_run(tx, told, self.wake).id
 
     def _may_stand_alone(self, incident: Incident) -> bool:
         """Let a node's or replica's incident wait for its siblings before anything is done for it alone."""

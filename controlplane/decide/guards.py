@@ -55,7 +55,7 @@ class Case:
     """One playbook about to answer one incident, or without one to be started at a ``place``.
 
     ``parent``: the active incident that this one folds into. ``runs``: active and recent ones
-    of the service.
+    of the service. ``spent``: how many runs of the playbook's budget are used.
     """
 
     playbook: Playbook
@@ -71,6 +71,7 @@ class Case:
     place: str = ""
     by: str | None = None
     """The person who asks for it."""
+    spent: int | None = None
 
     @property
     def target(self) -> Target:
@@ -201,6 +202,19 @@ def concurrency(case: Case) -> GuardVerdict:
     return _say("concurrency", ALLOW, f"{text} {active[0]}", **values)
 
 
+def budget(case: Case) -> GuardVerdict:
+    """Refuse when the playbook has run as often as it may: what does not last must be looked at by people."""
+    limit = case.playbook.spec.budget
+    if limit is None:
+        return _say("budget", ALLOW, "the playbook has no budget")
+    window = format_duration(limit.window)
+    values = {"maxRuns": limit.max_runs, "window": window, "spent": case.spent, "then": limit.then}
+    if case.spent is None:
+        return _say("budget", REFUSE, "how often it has run is not known", **values)
+    text = f"{case.spent} of {limit.max_runs} runs within {window} are used"
+    return _say("budget", ALLOW if case.spent < limit.max_runs else REFUSE, text, **values)
+
+
 def blast_radius(case: Case) -> GuardVerdict:
     """Judge what the playbook is about to take out against the one budget; steps are judged again."""
     return blast.blast_radius(
@@ -260,6 +274,7 @@ GUARDS: tuple[Guard, ...] = (
     folding,
     throttle,
     concurrency,
+    budget,
     blast_radius,
 )
 """In the order in which they are shown."""

@@ -45,7 +45,8 @@ class Run(Record):
     and ``scope`` the names its expressions were given at the start. ``waiting`` says what it
     waits for now, ``stop`` that somebody wants it to end, ``effect_at`` when it last changed
     something outside. ``paused`` says who keeps it from starting its next step, and why.
-    ``retry_of`` and ``undo_of`` name the run that this one does again, or takes back.
+    ``retry_of`` and ``undo_of`` name the run that this one does again, or takes back, ``cause``
+    the one whose failure started it.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Run(Record):
     paused: str | None = None
     retry_of: str | None = None
     undo_of: str | None = None
+    cause: str | None = None
     inputs: dict[str, Any] = Field(default_factory=dict)
     scope: dict[str, Any] = Field(default_factory=dict)
     pins: dict[str, str] = Field(default_factory=dict)

@@ -76,12 +76,13 @@ class RunQuery:
     group: str | None = None
     retry_of: str | None = None
     undo_of: str | None = None
+    trigger: str | None = None
     created_after: datetime | None = None
     ended_after: datetime | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         names = ("kind", "state", "name", "service", "target", "signal", "incident", "group")
-        links = ("retry_of", "undo_of")
+        links = ("retry_of", "undo_of", "trigger")
         found = equal(runs, **{name: getattr(self, name) for name in (*names, *links)})
         if self.active is not None:
             active = runs.c.state.in_(ACTIVE_STATES)

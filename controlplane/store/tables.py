@@ -109,6 +109,7 @@ runs = Table(
     _text("paused", None),
     _text("retry_of", None),
     _text("undo_of", None),
+    _text("cause", None),
     _text("ending", None),  # the final state that undo and escalation lead to
     _time("effect_at"),
     _time("created_at", required=True),

@@ -159,6 +159,15 @@ def ending_is_not_due(move: Move) -> None:
         move.tx.runs.wake_group(move.record.group)
 
 
+def ending_is_told_to_its_cause(move: Move) -> None:
+    """A run that another one's failure started says there how it ended."""
+    if not is_final(move.new) or move.record.cause is None:
+        return
+    message = f"{move.record.name} ({move.record.id}) is {move.new}: {move.reason}"
+    move.tx.journal.write(move.record.cause, "run.escalationEnded", message, follower=move.record.id)
+    move.tx.emit("run", move.record.cause)
+
+
 def ending_keeps(move: Move) -> None:
     """What a run did stays, unless it was taken back."""
     if is_final(move.new):
@@ -279,6 +288,7 @@ _ENTRIES: dict[type[Record], _Entry] = {
             run_reason,
             ending_leaves_nothing_open,
             ending_keeps,
+            ending_is_told_to_its_cause,
             ending_is_not_due,
         ),
         _tell_run,

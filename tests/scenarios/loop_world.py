@@ -218,6 +218,7 @@ class World:
         self.hung: dict[Target, str] = {}
         self.dead: set[Target] = set()
         self.canaries = True
+        self.outbox = Outbox()
         self.work = True
         self._counters: dict[Any, float] = defaultdict(float)
         bundle = load_bundle([("world.yaml", documents.replace("MODE", mode))]).raise_problems()
@@ -229,7 +230,7 @@ class World:
             Platform: self.platform,
             SignalReader: StoreSignals(self.database),
             Metrics: Numbers([1.0]),
-            Notifier: Outbox(),
+            Notifier: self.outbox,
         }
         self.executor = Executor(
             self.database, self.actions, ports, self.woken.append, self.clock, "worker", keep_leases=False

@@ -93,7 +93,7 @@ def test_an_undo_that_never_works_is_reported_as_failed(tmp_path: Path) -> None:
 
     rig = Rig(tmp_path, knob(undo=undo), failing())
     run = rig.start(step("knob"), step("fail"), **ESCALATE)
-    assert rig.finish(run).result == {"undo": {"failed": 1}}
+    assert rig.finish(run).result["undo"] == {"failed": 1}
     assert len(rig.outbox.sent) == 1
 
 

@@ -10,7 +10,7 @@ from controlplane.model.records import Halt, Verdict
 from controlplane.model.signals import SIGNALS, SignalsSnapshot
 from controlplane.model.slo import Slo
 from controlplane.model.states import IncidentState, RunState
-from tests.scenarios.loop_world import World
+from tests.scenarios.loop_world import DOCUMENTS, World
 from tests.unit.controlplane.decide.fleet import ZONES, at
 
 
@@ -243,3 +243,25 @@ def test_the_number_of_queries_does_not_grow_with_the_objectives(world: World) -
             )
     world.run(4)
     assert len(world.source.queries) == few
+
+
+@pytest.mark.parametrize(("then", "told"), [("notify", ["oncall"]), ("refuse", [])])
+def test_when_its_budget_is_used_up_a_playbook_gives_way_to_people_once(
+    tmp_path: Path, then: str, told: list[str]
+) -> None:
+    budget = (
+        f"budget: {{maxRuns: 1, window: 1h, then: {then}}}\n  onFailure: {{escalate: [{{notify: oncall}}]}}"
+    )
+    text = DOCUMENTS.replace("throttle: {onceWithin: 2m, groupBy: [service, replica]}", budget, 1)
+    world = World(tmp_path, documents=text)
+    world.run(20)
+    world.hang(at("b/b1/0"))
+    world.run(30)
+    world.hang(at("c/c1/0"))
+    world.run(60)
+    assert [sent[1] for sent in world.outbox.sent] == told
+    assert [record.op for record in world.platform.writes()] == ["restart"]
+    second = [each for each in world.decisions(playbook="hung-replica") if each.target == str(at("c/c1/0"))]
+    assert {each.outcome for each in second} == {"refused"}
+    against = {verdict.guard for verdict in second[0].guards if verdict.verdict is Verdict.REFUSE}
+    assert against == {"budget"}

@@ -78,6 +78,7 @@ export const aRunSummary = (set: Partial<RunSummary> = {}): RunSummary => ({
   paused: null,
   retryOf: null,
   undoOf: null,
+  cause: null,
   createdAt: ago(90),
   startedAt: ago(90),
   endedAt: null,

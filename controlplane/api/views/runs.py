@@ -43,6 +43,7 @@ class RunSummary(Record):
     paused: str | None
     retry_of: str | None
     undo_of: str | None
+    cause: str | None
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None

@@ -753,6 +753,8 @@ export interface components {
          * @description A drill's run, and what it found.
          */
         DrillSummary: {
+            /** Cause */
+            cause: string | null;
             /**
              * Createdat
              * Format: date-time
@@ -1381,9 +1383,12 @@ export interface components {
          *     and ``scope`` the names its expressions were given at the start. ``waiting`` says what it
          *     waits for now, ``stop`` that somebody wants it to end, ``effect_at`` when it last changed
          *     something outside. ``paused`` says who keeps it from starting its next step, and why.
-         *     ``retry_of`` and ``undo_of`` name the run that this one does again, or takes back.
+         *     ``retry_of`` and ``undo_of`` name the run that this one does again, or takes back, ``cause``
+         *     the one whose failure started it.
          */
         Run: {
+            /** Cause */
+            cause: string | null;
             /**
              * Createdat
              * Format: date-time
@@ -1526,6 +1531,8 @@ export interface components {
          * @description A run without what it was given and what it remembers: for lists.
          */
         RunSummary: {
+            /** Cause */
+            cause: string | null;
             /**
              * Createdat
              * Format: date-time

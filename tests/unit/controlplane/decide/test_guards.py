@@ -42,7 +42,7 @@ def case(book: dict[str, Any] | None = None, **more: Any) -> Case:
 def test_a_plain_case_is_allowed_by_all_in_their_order() -> None:
     found = guards.judge(case(touches=[Touch(at("a"), Dimension.TRAFFIC)]))
     names = ["halt", "mode", "freeze", "maintenance", "sources", "storm", "folding"]
-    names += ["throttle", "concurrency", "blastRadius"]
+    names += ["throttle", "concurrency", "budget", "blastRadius"]
     assert [each.guard for each in found] == names
     assert {each.verdict for each in found} == {Verdict.ALLOW}
 
@@ -175,3 +175,14 @@ def test_a_case_without_an_incident_is_judged_at_its_place() -> None:
     timed = Case(playbook(), "schedule", None, view(), halts=[halt], place=str(at("b")))
     assert guards.halt(timed).verdict is Verdict.REFUSE
     assert guards.halt(replace(timed, place=str(at("a")))).verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("spent", "verdict"),
+    [(0, Verdict.ALLOW), (4, Verdict.ALLOW), (5, Verdict.REFUSE), (None, Verdict.REFUSE)],
+)
+def test_a_budget_of_runs_is_used_up_by_as_many(spent: int | None, verdict: Verdict) -> None:
+    book = {"budget": {"maxRuns": 5, "window": "7d"}}
+    found = guards.budget(case(book, spent=spent))
+    assert found.verdict is verdict
+    assert found.values == {"maxRuns": 5, "window": "1w", "spent": spent, "then": "notify"}
