@@ -19,6 +19,7 @@ from controlplane.api import console, problems
 from controlplane.api.gate import Gate
 from controlplane.api.metrics import Measured, StateCollector
 from controlplane.api.routes import (
+    alerts,
     decisions,
     drills,
     events,
@@ -46,6 +47,7 @@ ROUTERS = (
     drills.router,
     decisions.router,
     halts.router,
+    alerts.router,
     playbooks.router,
     session.router,
     events.router,

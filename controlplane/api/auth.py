@@ -8,6 +8,7 @@ A bearer token needs neither: no browser sends it on its own.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -151,6 +152,35 @@ def at_least(needed: Role) -> Callable[[Caller], Caller]:
 Operator = Annotated[Caller, Depends(at_least(Role.OPERATOR))]
 
 
+def issue_alert_token(tx: Transaction, name: str = "alertmanager") -> str:
+    """Keep a token that may send alerts and nothing else, and return its secret."""
+    secret = new_secret()
+    tx.tokens.add(digest(secret), "alerts", name, role=Role.VIEWER)
+    return secret
+
+
+def alert_sender(request: Request, services: Given) -> str:
+    """Return the name of whoever may send alerts: by bearer token, or as the password of basic auth."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    secret = given.strip() if scheme.lower() == "bearer" else ""
+    if scheme.lower() == "basic":
+        try:
+            secret = base64.b64decode(given, validate=True).decode().partition(":")[2]
+        except ValueError:
+            secret = ""
+    with services.database.reading() as tx:
+        token = tx.tokens.find(digest(secret)) if secret else None
+    if token is None or token.kind != "alerts":
+        raise SignedOut(
+            "this needs the token for alerts",
+            hint="`fleetward alert-token` makes one; send it as bearer token or as basic auth's password",
+        )
+    return token.name
+
+
+AlertSender = Annotated[str, Depends(alert_sender)]
+
+
 def require_own_page(request: Request) -> None:
     """Raise `NotAllowed` when a browser says that another site's page sent this."""
     origin = request.headers.get("origin")
@@ -171,7 +201,7 @@ def start_session(response: Response, services: Services, token: str) -> Caller:
     lifetime = services.settings.session_seconds
     with services.database.transaction() as tx:
         found = tx.tokens.take(key, "login") or tx.tokens.find(key)
-        if found is None or found.kind == "session":
+        if found is None or found.kind in {"session", "alerts"}:
             raise SignedOut(
                 "this token is unknown, used up or expired",
                 hint="`fleetward login` prints a new sign-in link",

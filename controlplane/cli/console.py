@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 import controlplane
 from controlplane.api.app import create_app
-from controlplane.api.auth import issue_admin_token, issue_login_token
+from controlplane.api.auth import issue_admin_token, issue_alert_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
 from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import check_text, json_schemas
@@ -60,6 +60,12 @@ def login_token(database: Database) -> str:
     """Return a token that signs in once, within ten minutes."""
     with database.transaction() as tx:
         return issue_login_token(tx)
+
+
+def alert_token(database: Database, name: str) -> str:
+    """Return a new token that may send alerts and nothing else."""
+    with database.transaction() as tx:
+        return issue_alert_token(tx, name)
 
 
 def _environment(database: Database) -> str:

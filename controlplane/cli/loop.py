@@ -6,6 +6,7 @@ from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import action_registry
 from controlplane.carrier import Sender
 from controlplane.controller import Controller, Parts
+from controlplane.observe.alertmanager import HttpAlertmanager
 from controlplane.observe.source import PrometheusSource
 from controlplane.platforms.lab import LabPlatform
 from controlplane.settings import Settings
@@ -26,5 +27,6 @@ def build_controller(settings: Settings, owner: str) -> Controller:
             owner=owner,
             tick=settings.tick_seconds,
             lag=settings.lag_seconds,
+            alertmanager=HttpAlertmanager(settings.alertmanager_url) if settings.alertmanager_url else None,
         )
     )

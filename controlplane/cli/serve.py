@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("worker")(worker)
     app.command("login")(login)
     app.command("admin-token")(admin_token)
+    app.command("alert-token")(alert_token)
 
 
 def api(
@@ -89,6 +90,22 @@ def admin_token(state_dir: StateDir = None, output: FormatOption = Format.TABLE)
             markup=False,
             soft_wrap=True,
         )
+
+
+def alert_token(
+    name: Annotated[str, typer.Argument(help="Who will send with it.")] = "alertmanager",
+    state_dir: StateDir = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Make a token with which an Alertmanager may send alerts, and print it, once."""
+    from controlplane.cli.console import alert_token as make
+
+    with database(state_dir) as db:
+        token = make(db, name)
+    if output is Format.JSON:
+        emit_json({"token": token})
+    else:
+        out.print(token, markup=False, soft_wrap=True)
 
 
 def stop_event() -> threading.Event:

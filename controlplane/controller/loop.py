@@ -16,6 +16,7 @@ from datetime import datetime
 import structlog
 
 from controlplane.act.sweep import sweep
+from controlplane.controller import alerting
 from controlplane.controller.inputs import DocumentCache
 from controlplane.controller.tick import Asks, ServiceTick, Shared
 from controlplane.kernel.clock import Clock
@@ -23,6 +24,7 @@ from controlplane.kernel.errors import Fenced, FleetwardError
 from controlplane.model.action import ActionRegistry
 from controlplane.model.service import Service
 from controlplane.observe import profile
+from controlplane.observe.alertmanager import Alertmanager
 from controlplane.observe.canary import Prober
 from controlplane.observe.observer import TICK, Observer
 from controlplane.observe.series import Source
@@ -54,6 +56,7 @@ class Parts:
     lag: float = 0.0
     profiles: Mapping[str, profile.Profile] = field(default_factory=profile.shipped)
     prober: Callable[[Service, Clock], Asks] = Prober
+    alertmanager: Alertmanager | None = None
 
 
 class Controller:
@@ -81,8 +84,13 @@ class Controller:
 
     def run(self, stop: threading.Event) -> None:
         """Tick and sweep until ``stop`` is set; then give the lease up."""
-        sweeper = threading.Thread(target=self._sweep_until, args=(stop,), name="sweep", daemon=True)
-        sweeper.start()
+        helpers = [threading.Thread(target=self._sweep_until, args=(stop,), name="sweep", daemon=True)]
+        if self._parts.alertmanager is not None:
+            helpers.append(
+                threading.Thread(target=self._compare_until, args=(stop,), name="alerts", daemon=True)
+            )
+        for helper in helpers:
+            helper.start()
         clock, due = self._parts.clock, self._parts.clock.monotonic()
         try:
             while not stop.is_set():
@@ -96,7 +104,8 @@ class Controller:
                 stop.wait(max(0.0, due - clock.monotonic()))
         finally:
             stop.set()
-            sweeper.join()
+            for helper in helpers:
+                helper.join()
             self.close()
 
     def tick(self) -> None:
@@ -116,6 +125,14 @@ class Controller:
     def sweep(self) -> int:
         """Send what is due and unsent; returns how many runs."""
         return sweep(self._parts.database, self._parts.wake)
+
+    def compare_alerts(self) -> int:
+        """Hold the alerts that stand here against Alertmanager's list; returns how many have ended."""
+        if self._parts.alertmanager is None:
+            return 0
+        standing = self._parts.alertmanager.standing()
+        with self._shared.transaction() as tx:
+            return alerting.reconcile(tx, standing)
 
     def close(self) -> None:
         """Stop looking, and let a successor begin at once."""
@@ -201,3 +218,14 @@ class Controller:
                 log.warning("sweep failed", error=str(error))
             except Exception:  # the next sweep may do better
                 log.exception("sweep broke")
+
+    def _compare_until(self, stop: threading.Event) -> None:
+        while not stop.wait(alerting.EVERY):
+            if not self.leads:
+                continue
+            try:
+                self.compare_alerts()
+            except FleetwardError as error:
+                log.warning("alerts not compared", error=str(error))
+            except Exception:  # the next look may do better
+                log.exception("comparing alerts broke")

@@ -6,7 +6,7 @@ tick could not see it leaves unknown. It does not wait for anything that it star
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
 from controlplane.controller.timetable import Timetable
-from controlplane.decide import guards, incidents, picture, service_state, signals, triggers
+from controlplane.decide import alerts, guards, incidents, picture, service_state, signals, triggers
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
 from controlplane.model.action import ActionRegistry
@@ -88,6 +88,7 @@ class Conclusion:
     canaries: dict[str, CanaryState]
     traffic: dict[Target, bool | None]
     sources: Sequence[SourceState]
+    alerts: Mapping[str, Sequence[Mapping[str, str]]]
 
 
 @dataclass(slots=True)
@@ -162,6 +163,8 @@ class ServiceTick:
         found += triggers.measured(playbooks, triggers.Look(targets, self.observer.measures, sight))
         with self.shared.database.reading() as tx:
             open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
+            grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
+        found += alerts.verdicts(grouped, open_signals, found, sight.at)
         verdicts = fold(found, targets, open_signals)
         accused = signals.witnesses(verdicts, self.prober.book.failing(replicas, now.timestamp()))
         return Conclusion(
@@ -171,6 +174,7 @@ class ServiceTick:
             self.prober.book.states(replicas, now),
             traffic,
             (*needed, self.fleet.source(now)),
+            {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
         )
 
     def _around(
@@ -196,7 +200,7 @@ class ServiceTick:
             self.service,
             documents,
             self._view(documents, concluded, found, now),
-            Facts(tiers, concluded.canaries),
+            Facts(tiers, concluded.canaries, concluded.alerts),
             self.shared.actions,
             self.shared.wake,
             now,

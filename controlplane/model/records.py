@@ -235,6 +235,25 @@ class Schedule(Record):
     run: str | None = None
 
 
+class Alert(Record):
+    """An alert that Alertmanager sent. A fingerprint stands for labels; with its start it is one alert.
+
+    ``suppressed``: it stands no more by Alertmanager's list, though no message said its end.
+    ``seen_at``: when a message last said that it stands.
+    """
+
+    fingerprint: str
+    starts_at: datetime
+    status: Literal["firing", "resolved", "suppressed"]
+    ends_at: datetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    receiver: str = ""
+    received_at: datetime
+    seen_at: datetime
+    detail: str = ""
+
+
 class OutOfService(Record):
     """One target that a run or a drill's fault has taken out; outlives its run until seen back."""
 

@@ -32,6 +32,10 @@ class Settings(BaseSettings):
         None, description="Redis URL that carries wake-ups; the embedded one if unset"
     )
     prometheus_url: str | None = Field(None, description="Prometheus HTTP API; the embedded fleet's if unset")
+    alertmanager_url: str | None = Field(
+        None,
+        description="Alertmanager, asked for alerts whose end is never sent; nobody if unset",
+    )
     platform_url: str | None = Field(None, description="the lab's control API; the embedded fleet's if unset")
     api_host: str = Field("127.0.0.1", description="address the API listens on")
     api_port: int = Field(8700, ge=0, le=65535, description="port of the API; 0 takes a free one")

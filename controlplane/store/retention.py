@@ -1,4 +1,4 @@
-"""How long things are kept: events a day, decisions 14 days, ended runs 90 days.
+"""How long things are kept: events a day, decisions and ended alerts 14 days, ended runs 90 days.
 
 Documents stay: runs pin them. Incidents, faults and halts stay: they are few, and what
 people look back at.
@@ -25,6 +25,8 @@ def prune(begin: Callable[[], AbstractContextManager[Transaction]]) -> dict[str,
         removed["events"] = tx.events.prune(tx.now - EVENTS)
     with begin() as tx:
         removed["decisions"] = tx.decisions.prune(tx.now - DECISIONS)
+    with begin() as tx:
+        removed["alerts"] = tx.alerts.prune(tx.now - DECISIONS)
     with begin() as tx:
         removed["runs"] = tx.runs.prune(tx.now - RUNS)
     with begin() as tx:

@@ -268,6 +268,22 @@ decisions = Table(
     Index(None, "run"),
 )
 
+alerts = Table(
+    "alerts",
+    metadata,
+    _name("fingerprint", primary_key=True),
+    _time("starts_at", required=True, primary_key=True),
+    _name("status"),
+    _time("ends_at"),
+    _json("labels"),
+    _json("annotations"),
+    _text("receiver"),
+    _time("received_at", required=True),
+    _time("seen_at", required=True),
+    _text("detail"),
+    Index(None, "status", "ends_at"),
+)
+
 schedules = Table(
     "schedules",
     metadata,

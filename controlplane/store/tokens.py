@@ -12,7 +12,7 @@ from controlplane.model.records import Record
 from controlplane.store.tables import tokens
 from controlplane.store.unit import Repository
 
-TokenKind = Literal["admin", "login", "session", "api"]
+TokenKind = Literal["admin", "login", "session", "api", "alerts"]
 
 
 class TokenRecord(Record):

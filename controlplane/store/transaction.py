@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from controlplane.store.alerts import AlertRepository
 from controlplane.store.decisions import DecisionRepository
 from controlplane.store.documents import DocumentRepository
 from controlplane.store.events import EventRepository
@@ -64,6 +65,10 @@ class Transaction(Unit):
     @cached_property
     def halts(self) -> HaltRepository:
         return HaltRepository(self)
+
+    @cached_property
+    def alerts(self) -> AlertRepository:
+        return AlertRepository(self)
 
     @cached_property
     def schedules(self) -> ScheduleRepository:

@@ -9,7 +9,7 @@ nothing is lost with a restart and nothing is replayed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Protocol, get_args
 
@@ -23,10 +23,14 @@ from controlplane.model.target import Signal, Target
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a trigger may look at, beside the incident: tiers that fire now, canaries, by text form."""
+    """What a trigger may look at, beside the incident: tiers that fire now, canaries, by text form.
+
+    ``alerts``: for each signal of kind ``alert`` the labels of the alerts that stand behind it.
+    """
 
     tiers: Mapping[str, tuple[str, ...]]
     canaries: Mapping[str, CanaryState]
+    alerts: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

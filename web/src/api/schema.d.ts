@@ -4,6 +4,30 @@
  */
 
 export interface paths {
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Alerts
+         * @description List the alerts that were sent here, newest first.
+         */
+        get: operations["list_alerts"];
+        put?: never;
+        /**
+         * Take Alerts
+         * @description Take a message of Alertmanager's webhook, version 4.
+         */
+        post: operations["take_alerts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/exchange": {
         parameters: {
             query?: never;
@@ -483,6 +507,91 @@ export interface components {
             /** Faults */
             faults: components["schemas"]["FaultRecord"][];
             run: components["schemas"]["RunSummary"];
+        };
+        /**
+         * Alert
+         * @description An alert that Alertmanager sent. A fingerprint stands for labels; with its start it is one alert.
+         *
+         *     ``suppressed``: it stands no more by Alertmanager's list, though no message said its end.
+         *     ``seen_at``: when a message last said that it stands.
+         */
+        Alert: {
+            /** Annotations */
+            annotations: {
+                [key: string]: string;
+            };
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /** Endsat */
+            endsAt: string | null;
+            /** Fingerprint */
+            fingerprint: string;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Receivedat
+             * Format: date-time
+             */
+            receivedAt: string;
+            /**
+             * Receiver
+             * @default
+             */
+            receiver: string;
+            /**
+             * Seenat
+             * Format: date-time
+             */
+            seenAt: string;
+            /**
+             * Startsat
+             * Format: date-time
+             */
+            startsAt: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "firing" | "resolved" | "suppressed";
+        };
+        /**
+         * AlertMessage
+         * @description A notification of one group of alerts.
+         */
+        AlertMessage: {
+            /** Alerts */
+            alerts: components["schemas"]["SentAlert"][];
+            /**
+             * Receiver
+             * @default
+             */
+            receiver: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "firing" | "resolved";
+            /**
+             * Version
+             * @default 4
+             * @constant
+             */
+            version: "4";
+        };
+        /**
+         * AlertReceipt
+         * @description How many alerts a message held, and how many of them were news.
+         */
+        AlertReceipt: {
+            /** Changed */
+            changed: number;
+            /** Received */
+            received: number;
         };
         /**
          * AttemptRecord
@@ -1576,6 +1685,37 @@ export interface components {
             waiting: string;
         };
         /**
+         * SentAlert
+         * @description One alert of a message.
+         */
+        SentAlert: {
+            /** Annotations */
+            annotations?: {
+                [key: string]: string;
+            };
+            /**
+             * Endsat
+             * @description the year 1 while it fires
+             */
+            endsAt?: string | null;
+            /** Fingerprint */
+            fingerprint?: string | null;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Startsat
+             * Format: date-time
+             */
+            startsAt: string;
+            /**
+             * Status
+             * @description without it, the message's
+             */
+            status?: ("firing" | "resolved") | null;
+        };
+        /**
          * SessionView
          * @description Who asks. ``csrf_token`` goes into ``X-CSRF-Token`` of every request that changes something.
          */
@@ -1841,6 +1981,82 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_alerts: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"][];
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    take_alerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertMessage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertReceipt"];
+                };
+            };
+            /** @description `signed_out` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
     exchange: {
         parameters: {
             query?: never;

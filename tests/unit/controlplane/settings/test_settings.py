@@ -17,6 +17,7 @@ def test_the_defaults_are_what_the_docs_say() -> None:
         "database_url": None,
         "broker_url": None,
         "prometheus_url": None,
+        "alertmanager_url": None,
         "platform_url": None,
         "api_host": "127.0.0.1",
         "api_port": 8700,
