@@ -7,8 +7,8 @@ from alembic import op
 
 from controlplane.store.columns import Instant, JsonValue
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 
