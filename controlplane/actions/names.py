@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.kernel.templating import OutOfPlace
+from controlplane.kernel.templating import OutOfPlace, names_read
 from controlplane.model.action import ActionRegistry
 from controlplane.model.graph import dependencies
 from controlplane.model.vocabulary import LOOP_OUTPUTS, RUN, STEP, trigger_names
@@ -96,3 +96,18 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 def _needs(step: Mapping[str, Any]) -> tuple[str, ...] | None:
     needs = step.get("needs")
     return tuple(str(each) for each in needs) if isinstance(needs, list) else None
+
+
+def used_inputs(value: Any) -> set[str]:
+    """Return the inputs that any text inside ``value`` reads; ``*`` when one is chosen by a value.
+
+    A text that is no expression reads nothing; one that happens to be one does no harm here.
+    """
+    if isinstance(value, Mapping):
+        return {name for part in value.values() for name in used_inputs(part)}
+    if isinstance(value, list):
+        return {name for part in value for name in used_inputs(part)}
+    if not isinstance(value, str) or "inputs" not in value:
+        return set()
+    paths = names_read(value)
+    return {path[1] if len(path) > 1 else "*" for path in paths if path[0] == "inputs"}

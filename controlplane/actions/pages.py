@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from controlplane.actions.schema import Schema, parameters_of, summary, tidied
+from controlplane.actions.semantics import CHECKS
 from controlplane.kernel import filters, sandbox, templating
 from controlplane.model import vocabulary
 from controlplane.model.action import Action
@@ -155,6 +156,24 @@ def _diagram(moves: Mapping[StrEnum, Iterable[StrEnum]]) -> str:
         lines += [f"    {old} --> {new}" for new in sorted(targets, key=order.index)]
         lines += [f"    {old} --> [*]"] if not targets else []
     return "\n".join(["```mermaid", "stateDiagram-v2", *lines, "```"])
+
+
+def checks_page() -> str:
+    """Return the page of the checks that look at documents together, by their codes."""
+    rows = [f"| `{code}` | {severity} | {_cell(what)} |" for code, (severity, what) in CHECKS.items()]
+    text = (
+        "What `fleetward validate` finds in documents that are well-formed. Errors make a file invalid; "
+        "warnings are told. Mistakes in the form of a document (unknown keys, wrong values, unknown names) "
+        "have no code."
+    )
+    return _page(
+        [
+            "# Checks",
+            NOTE,
+            text,
+            "\n".join(["| code | severity | what it finds |", "| --- | --- | --- |", *rows]),
+        ]
+    )
 
 
 def index_page(pages: Iterable[tuple[str, str]]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from controlplane.actions.check import validate_parameters
 from controlplane.actions.names import Names
+from controlplane.actions.semantics import check_together
 from controlplane.kernel.errors import InvalidInput, Problem
 from controlplane.kernel.registry import did_you_mean
 from controlplane.kernel.templating import Vocabulary, check_expression, check_template, templates_in
@@ -27,7 +28,7 @@ Findings = Iterator[Problem]
 
 
 def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str] | None = None) -> Bundle:
-    """Add every semantic problem to ``bundle`` and return it.
+    """Add every semantic problem, and every warning, to ``bundle`` and return it.
 
     ``faults`` are the names of the fault catalogue; None leaves faults unchecked.
     """
@@ -53,6 +54,8 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
                 bundle.problems += _test(document, known, playbooks)
             case "Drill":
                 bundle.problems += _drill(document, known, faults)
+    for finding in check_together(bundle.documents, actions):
+        (bundle.warnings if finding.severity == "warning" else bundle.problems).append(finding)
     return bundle
 
 

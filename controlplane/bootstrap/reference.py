@@ -36,6 +36,7 @@ def render_pages() -> dict[str, str]:
         )
     made["actions.md"] = ("what a step can do", pages.actions_page(actions))
     made["expressions.md"] = ("what conditions and `{{ }}` may say", pages.expressions_page())
+    made["checks.md"] = ("what `fleetward validate` finds in well-formed documents", pages.checks_page())
     made["states.md"] = ("the states of runs, steps, incidents and faults", pages.states_page())
     index = pages.index_page((file, what) for file, (what, _) in made.items())
     return {"README.md": index} | {file: text for file, (_, text) in made.items()}

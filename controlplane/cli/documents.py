@@ -25,13 +25,13 @@ def register(app: typer.Typer) -> None:
 def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
     """Check playbooks, their tests, SLOs, services, policies and drills; report every mistake with its place.
 
-    Exit code 1 if there is any. With -o json: a list of
-    {"file","line","column","path","message","suggestion"}.
+    Exit code 1 if there is any; warnings are told, and are none. With -o json: a list of
+    {"file","line","column","path","message","suggestion","code","severity"}.
     """
     from controlplane.bootstrap.documents import load_files
 
     bundle = load_files(files, tests=True)
-    problems = sorted(bundle.problems, key=lambda p: (p.file, p.line, p.column))
+    problems = sorted([*bundle.problems, *bundle.warnings], key=lambda p: (p.file, p.line, p.column))
     if output is Format.JSON:
         emit_json([_as_dict(problem) for problem in problems])
     else:
@@ -39,7 +39,7 @@ def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
             out.print(str(problem), markup=False, soft_wrap=True)
         what = f"{len(bundle.documents)} documents, {_count(problems)}"
         out.print(what)
-    if problems:
+    if bundle.problems:
         raise typer.Exit(Exit.FAILED)
 
 
@@ -84,5 +84,6 @@ def _count(problems: Sequence[Problem]) -> str:
 
 def _as_dict(problem: Problem) -> dict[str, object]:
     return {
-        name: getattr(problem, name) for name in ("file", "line", "column", "path", "message", "suggestion")
+        name: getattr(problem, name)
+        for name in ("file", "line", "column", "path", "message", "suggestion", "code", "severity")
     }

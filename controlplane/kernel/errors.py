@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class FleetwardError(Exception):
@@ -52,7 +52,10 @@ class InvalidInput(FleetwardError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in one document; ``line`` and ``column`` count from 1."""
+    """One mistake in one document; ``line`` and ``column`` count from 1.
+
+    ``code`` names the check that found it and is stable. What is merely doubtful is a warning.
+    """
 
     file: str
     line: int
@@ -60,10 +63,15 @@ class Problem:
     path: str
     message: str
     suggestion: str | None = None
+    code: str = "invalid"
+    severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
         tail = f"; {self.suggestion}" if self.suggestion else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.path or '(document)'}: {self.message}{tail}"
+        note = "warning: " if self.severity == "warning" else ""
+        code = f" [{self.code}]" if self.code != "invalid" else ""
+        where = f"{self.file}:{self.line}:{self.column}: {self.path or '(document)'}"
+        return f"{where}: {note}{self.message}{tail}{code}"
 
 
 class InvalidDocuments(InvalidInput):

@@ -246,6 +246,15 @@ def _check_names(source: str, parts: list[nodes.Expr], names: Vocabulary | None)
             _check_path(source, path, known)
 
 
+def names_read(source: str) -> list[tuple[str, ...]]:
+    """Return what a text with ``{{ }}``, or else a bare expression, reads; nothing if it is neither."""
+    try:
+        parts = _parts(source) if _is_template(source) else [_expression(source)]
+    except InvalidInput:
+        return []
+    return [path for part in parts for path in references(part)]
+
+
 def references(node: nodes.Node) -> Iterator[tuple[str, ...]]:
     """Yield what an expression reads of its names: ``steps.shift.outputs`` as a tuple, while fixed."""
     path = _path(node)

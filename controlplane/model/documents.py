@@ -61,6 +61,8 @@ class Bundle:
     documents: list[Document] = field(default_factory=list)
     """Every document that is YAML, also those whose shape is wrong: later passes report on them too."""
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    """What loads, and is probably not meant."""
 
     def of(self, kind: str) -> dict[str, Kind]:
         return {entry.model.name: entry.model for entry in self.loaded if entry.model.kind == kind}

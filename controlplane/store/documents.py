@@ -17,6 +17,9 @@ from controlplane.model.records import Revision
 from controlplane.store.tables import active_documents, documents, load_problems
 from controlplane.store.unit import Repository
 
+_KEPT = ("file", "line", "column", "path", "message", "suggestion")
+"""What is stored of a mistake: all that is stored are errors, and the message says which."""
+
 
 class DocumentRepository(Repository):
     """``tx.documents``."""
@@ -82,13 +85,13 @@ class DocumentRepository(Repository):
         """Keep the mistakes of the last load, and forget those of the load before."""
         self.unit.write(delete(load_problems))
         for each in problems:
-            row = {name: getattr(each, name) for name in Problem.__dataclass_fields__}
+            row = {name: getattr(each, name) for name in _KEPT}
             self.unit.add(load_problems, **row, at=self.now)
 
     def problems(self) -> list[Problem]:
         """List the mistakes of the last load."""
         rows = self.unit.rows(select(load_problems).order_by(load_problems.c.id))
-        return [Problem(**{name: row[name] for name in Problem.__dataclass_fields__}) for row in rows]
+        return [Problem(**{name: row[name] for name in _KEPT}) for row in rows]
 
     @staticmethod
     def _slot(kind: str, name: str) -> tuple[ColumnElement[bool], ...]:

@@ -21,8 +21,13 @@ spec:
       with: {{zone: "{{{{ {zone} }}}}", weight: 0}}
       outputs: {{kept: {kept}}}
   onFailure: {{escalate: [{{playbook: {next}}}]}}
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {{name: r}}
+spec: {{steps: [{{id: a, uses: replica.restart, with: {{target: a/b/c/d/e}}}}]}}
 """
-GOOD = {"items": "service.zones", "zone": "where", "kept": "outputs.weight - inputs.x", "next": "p"}
+GOOD = {"items": "service.zones", "zone": "where", "kept": "outputs.weight - inputs.x", "next": "r"}
 
 
 def problems(**changed: str) -> dict[str, str]:

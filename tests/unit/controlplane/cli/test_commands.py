@@ -41,7 +41,8 @@ def test_validate_reports_every_mistake_with_its_place_and_what_is_valid(
     done = fleetward("validate", file, "-o", "json")
     assert done.code == 1
     found = {(each["line"], each["column"]): each for each in done.json()}
-    assert set(found[6, 3]) == {"file", "line", "column", "path", "message", "suggestion"}
+    keys = {"file", "line", "column", "path", "message", "suggestion", "code", "severity"}
+    assert set(found[6, 3]) == keys
     assert {where: each["message"] for where, each in found.items()} == {
         (5, 9): '`incidnt.zone == "zone-a"`: unknown name `incidnt`',
         (6, 3): "unknown key `retries`",
