@@ -123,14 +123,10 @@ def replicas_of(targets: Sequence[Target], driver: Driver) -> list[Target]:
     ]
 
 
-def aim_of(targets: Sequence[Target], driver: Driver) -> dict[str, tuple[str, ...]]:
-    """Return how ``targets`` show in the clients' record, whatever runs there: `Armed`'s names."""
-    zones = {target.name for target in targets if target.level == "zone"}
-    narrower = [target for target in targets if target.level != "zone"]
-    return {
-        "zones": tuple(sorted(zones)),
-        "replicas": tuple(sorted(one.name for one in replicas_of(narrower, driver))),
-    }
+def incarnations_of(targets: Sequence[Target], driver: Driver) -> tuple[str, ...]:
+    """List the uids of the replicas that now run in ``targets``."""
+    replicas = [status_of(replica, driver) for replica in replicas_of(targets, driver)]
+    return tuple(sorted(replica.uid for replica in replicas))
 
 
 def status_of(replica: Target, driver: Driver) -> ReplicaStatus:

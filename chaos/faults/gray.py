@@ -14,7 +14,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from chaos.drivers.port import Answer, Capability, Driver, NodeFault
-from chaos.faults.base import Armed, Fault, Placed, Seen, aim_of, nodes_of, replicas_of
+from chaos.faults.base import Armed, Fault, Placed, Seen, nodes_of, replicas_of
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.base import Level, Model
 from controlplane.model.target import Target
@@ -44,7 +44,9 @@ class _Gray(Fault[GrayParameters]):
             raise Unavailable("no replica of the target answers: being slow could not be seen")
         replicas = [str(target) for target in replicas_of(fault.targets, driver)]
         found = {"nodes": nodes_of(fault.targets, driver), "replicas": replicas, "pace": before}
-        return Armed(found, **aim_of(fault.targets, driver))
+        zones = tuple(sorted(target.name for target in fault.targets if target.level == "zone"))
+        names = tuple(sorted(target.name for target in fault.targets if target.level == "replica"))
+        return Armed(found, zones=zones, replicas=names)
 
     def inject(self, fault: Placed[GrayParameters], driver: Driver) -> None:
         slow = [Target.parse(text) for text in fault.undo["replicas"]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from chaos.drivers.port import Capability, Driver, Incarnation
-from chaos.faults.base import Armed, Fault, Placed, Seen, aim_of, nodes_of, replicas_of
+from chaos.faults.base import Armed, Fault, Placed, Seen, incarnations_of, nodes_of, replicas_of
 from controlplane.kernel.errors import Conflict
 from controlplane.model.base import Level, Model
 
@@ -39,7 +39,7 @@ class NodeHang(Fault[NodeHangParameters]):
             if incarnation is None or driver.is_paused(node):
                 raise Conflict(f"{node} is down or stopped already: a hang now would prove nothing")
             nodes[node] = incarnation.model_dump(mode="json")
-        return Armed({"nodes": nodes}, **aim_of(fault.targets, driver))
+        return Armed({"nodes": nodes}, uids=incarnations_of(fault.targets, driver))
 
     def inject(self, fault: Placed[NodeHangParameters], driver: Driver) -> None:
         for node, incarnation in self._stopped(fault).items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from chaos.drivers.port import Capability, Driver, Incarnation
-from chaos.faults.base import Armed, Fault, Placed, Seen, aim_of, nodes_of
+from chaos.faults.base import Armed, Fault, Placed, Seen, incarnations_of, nodes_of
 from controlplane.kernel.errors import Conflict, Unavailable
 from controlplane.model.base import Level, Model
 
@@ -32,7 +32,9 @@ class _Outage(Fault[OutageParameters]):
             if incarnation is None:
                 raise Conflict(f"{node} is down already: an outage now would prove nothing")
             nodes[node] = incarnation.model_dump(mode="json")
-        return Armed({"nodes": nodes}, **aim_of(fault.targets, driver))
+        zones = tuple(sorted(target.name for target in fault.targets if target.level == "zone"))
+        lost = [target for target in fault.targets if target.level == "node"]
+        return Armed({"nodes": nodes}, zones=zones, uids=incarnations_of(lost, driver))
 
     def inject(self, fault: Placed[OutageParameters], driver: Driver) -> None:
         for node, incarnation in self._killed(fault).items():
@@ -79,8 +81,8 @@ class ZoneOutage(_Outage):
 class NodeKill(_Outage):
     """Kills a node with its replicas and its GPU exporter, and starts it again when it is over.
 
-    The gateway's health checks take its replicas out; the zone goes on with less. Seen and gone as
-    for a zone.
+    The gateway's health checks take its replicas out; the zone goes on with less. Whoever replaces
+    the node cures it. Seen and gone as for a zone.
     """
 
     name: ClassVar[str] = "node.kill"

@@ -84,7 +84,9 @@ def demo(
     once: Annotated[
         bool, typer.Option("--once", help="End after the drill; the exit code is its verdict.")
     ] = False,
-    drill: Annotated[str, typer.Option(help="gray-zone, zone-outage or engine-hang.")] = "gray-zone",
+    drill: Annotated[
+        str, typer.Option(help="gray-zone, zone-outage, engine-hang or gray-replica.")
+    ] = "gray-zone",
     mode: ModeOption = None,
     seed: Seed = 1,
     output: Annotated[str, typer.Option("--output", "-o", help="table or json")] = "table",

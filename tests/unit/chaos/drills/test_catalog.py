@@ -35,8 +35,8 @@ def changed(drill: Drill, **fault: object) -> Drill:
     return drill.model_copy(update={"spec": drill.spec.model_copy(update={"faults": (first,)})})
 
 
-def test_three_drills_are_shipped() -> None:
-    assert sorted(shipped_drills()) == ["engine-hang", "gray-zone", "zone-outage"]
+def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
+    assert sorted(shipped_drills()) == ["engine-hang", "gray-replica", "gray-zone", "zone-outage"]
 
 
 @pytest.mark.parametrize("name", sorted(shipped_drills()))

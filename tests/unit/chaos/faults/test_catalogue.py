@@ -209,3 +209,27 @@ def test_a_surge_that_nobody_came_with_is_not_taken_for_one(
     assert life.verify(planned.id).detail == "0 requests were sent beside the plan"
     clock.advance(1)
     assert life.verify(planned.id).yes
+
+
+@pytest.mark.parametrize(
+    ("planned", "aim"),
+    [
+        ("zone.outage", {"zones": ["zone-b"]}),
+        ("zone.gray", {"zones": ["zone-b"]}),
+        ("replica.gray", {"replicas": ["replica-b1-0"]}),
+        ("engine.crash-loop", {"replicas": ["replica-b1-0"]}),
+        ("engine.crash", {"uids": 1}),
+        ("gpu.xid", {"uids": 1}),
+        ("node.kill", {"uids": 2}),
+        ("node.hang", {"uids": 2}),
+        ("load.surge", {}),
+    ],
+    indirect=["planned"],
+)
+def test_a_fault_shows_in_the_clients_record_by_what_another_incarnation_does_not_share(
+    life: FaultLife, planned: FaultRecord, aim: dict[str, object]
+) -> None:
+    life.plan(planned)
+    undo = life.arm(planned.id).undo
+    found = {what: undo[what] for what in ("zones", "replicas", "uids") if undo[what]}
+    assert {what: len(names) if what == "uids" else names for what, names in found.items()} == aim

@@ -99,7 +99,12 @@ def test_apply_of_a_bundle_with_mistakes_changes_nothing_and_says_all(
 def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> None:
     first = fleetward("apply", ROOT / "playbooks", "-o", "json").json()
     assert first == fleetward("apply", ROOT / "playbooks", "-o", "json").json()
-    assert {each["name"] for each in first} == {"zone-failover", "zone-failback", "hung-replica"}
+    assert {each["name"] for each in first} == {
+        "zone-failover",
+        "zone-failback",
+        "hung-replica",
+        "gray-replica-isolate",
+    }
 
 
 def test_apply_can_make_the_policy_stricter_and_refuses_unknown_modes(fleetward: Fleetward) -> None:
