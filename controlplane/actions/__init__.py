@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from controlplane.actions.capacity_check import CapacityCheck
 from controlplane.actions.gpu_recycle import GpuRecycle
+from controlplane.actions.halt import Halt
+from controlplane.actions.http_request import HttpRequest
 from controlplane.actions.limits_set import LimitsSet
 from controlplane.actions.load_shed import LoadShed
 from controlplane.actions.node_cordon import NodeCordon, NodeUncordon
@@ -22,6 +24,8 @@ from controlplane.model.action import ActionRegistry
 BUILTIN = (
     CapacityCheck,
     GpuRecycle,
+    Halt,
+    HttpRequest,
     LimitsSet,
     LoadShed,
     NodeCordon,

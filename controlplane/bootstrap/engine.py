@@ -14,13 +14,15 @@ from controlplane.bootstrap.documents import action_registry
 from controlplane.carrier import Sender
 from controlplane.model.action import SignalReader
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.ports import Halts, Metrics, Notifier, Web
+from controlplane.notify.web import AllowedWeb
 from controlplane.notify.webhook import WebhookNotifier
 from controlplane.observe.source import PrometheusSource
 from controlplane.platforms.lab import LabPlatform
 from controlplane.platforms.port import Platform
 from controlplane.settings import Settings
 from controlplane.store.database import Database
+from controlplane.store.halt_port import StoreHalts
 from controlplane.store.signals import StoreSignals
 
 
@@ -33,6 +35,8 @@ def open_ports(settings: Settings, database: Database) -> dict[type, object]:
         SignalReader: StoreSignals(database),
         Metrics: source,
         Notifier: WebhookNotifier(partial(_channels, database)),
+        Halts: StoreHalts(database),
+        Web: AllowedWeb(settings.outgoing_hosts),
     }
     for point in sorted(entry_points(group="fleetward.ports"), key=lambda each: each.name):
         found |= point.load()(settings.state_dir.resolve())

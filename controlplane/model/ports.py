@@ -1,4 +1,4 @@
-"""What runs ask of the outside beside the platform: a number from the metrics, a message to people.
+"""What runs ask of the outside beside the platform: numbers, messages to people, halts, HTTP calls.
 
 Protocols only; `controlplane.bootstrap` picks who implements them, and hands them to
 actions through ``context.port``. `SignalReader` stands beside the contract of a step in
@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from pydantic import Field
 
 from controlplane.model.base import Model
+from controlplane.model.records import Halt
 
 Severity = Literal["info", "warning", "critical"]
 
@@ -51,5 +52,49 @@ class Notifier(Protocol):
         `InvalidInput` for an unknown channel or a URL that is no URL, `Refused` for an address that
         may not be called or a receiver that says no for good, `Unavailable` when a retry may help.
         A receiver that got it and did not answer in time is `Unavailable` too: a message may arrive twice.
+        """
+        ...
+
+
+class Halts(Protocol):
+    """Port: stops of automation, kept where every run looks before each step."""
+
+    def add(self, halt: Halt) -> Halt:
+        """Put a halt in force; one with its id that is there already is left and returned as it stands."""
+        ...
+
+    def get(self, halt_id: str) -> Halt | None:
+        """Return a halt, lifted or not; None when there never was one."""
+        ...
+
+    def lift(self, halt_id: str) -> Halt:
+        """End a halt; lifting a lifted one changes nothing. Raises `NotFound`."""
+        ...
+
+
+class HttpCall(Model):
+    """One request to somewhere outside."""
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    url: str
+    body: str | None = None
+    content_type: str = "application/json"
+
+
+class HttpAnswer(Model):
+    """What came back: the status, and the body's beginning as text."""
+
+    status: int
+    body: str
+
+
+class Web(Protocol):
+    """Port: a call to a host that the settings allow; never to link-local or metadata addresses."""
+
+    def call(self, call: HttpCall, *, key: str) -> HttpAnswer:
+        """Send once, with ``key`` as the ``Idempotency-Key``, and return whatever status was answered.
+
+        Raises `InvalidInput` for what is no URL, `Refused` for a host or an address that may not be
+        called, `Unavailable` when nothing was sent, and `Ambiguous` when no answer came.
         """
         ...

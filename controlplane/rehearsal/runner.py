@@ -22,7 +22,7 @@ from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
 from controlplane.model.action import ActionRegistry, Dimension, SignalReader
-from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.ports import Halts, Metrics, Notifier, Web
 from controlplane.model.records import (
     AttemptRecord,
     Decision,
@@ -43,7 +43,16 @@ from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.rehearsal.scripted import with_scripts
 from controlplane.rehearsal.suite import Suite
-from controlplane.rehearsal.world import Answers, Measured, Outbox, build_fleet, check_target, take_down
+from controlplane.rehearsal.world import (
+    Answers,
+    Measured,
+    NoWeb,
+    Outbox,
+    build_fleet,
+    check_target,
+    take_down,
+)
+from controlplane.store.halt_port import StoreHalts
 from controlplane.store.memory import MemoryDatabase
 from controlplane.store.transaction import Transaction
 
@@ -114,6 +123,8 @@ class _Play:
             SignalReader: self.measured,
             Metrics: Answers(self.given),
             Notifier: self.outbox,
+            Halts: StoreHalts(database),
+            Web: NoWeb(),
         }
         self.woken: list[str] = []
         self.executor = Executor(

@@ -14,7 +14,7 @@ from controlplane.decide.service_state import takes_traffic
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
 from controlplane.kernel.registry import did_you_mean
-from controlplane.model.ports import Notification
+from controlplane.model.ports import HttpAnswer, HttpCall, Notification
 from controlplane.model.rehearsal import Event, Given, Health, Turn
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
@@ -196,6 +196,15 @@ class Outbox:
     ) -> None:
         del notification
         self.sent[key] = str(channel or url)
+
+
+class NoWeb:
+    """Implements `Web` by refusing: a test calls nobody."""
+
+    def call(self, call: HttpCall, *, key: str) -> HttpAnswer:
+        del key
+        msg = f"a test calls nobody, not {call.url}"
+        raise InvalidInput(msg, hint="say what the step results in, in the test's `steps`")
 
 
 def check_target(text: str, topology: Topology) -> Target:

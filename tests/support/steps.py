@@ -14,7 +14,8 @@ from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import Ambiguous
 from controlplane.model.action import Action, Change, SignalReader, UndoRecord, UndoResult
 from controlplane.model.outcome import Again, Outcome
-from controlplane.model.ports import Metrics, Notification, Notifier
+from controlplane.model.ports import Halts, HttpAnswer, HttpCall, Metrics, Notification, Notifier, Web
+from controlplane.model.records import Halt
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
 from controlplane.model.topology import ReplicaView, WriteTag
@@ -115,6 +116,41 @@ class Outbox:
 
 
 @dataclass
+class HaltBook:
+    """`Halts` in a dictionary."""
+
+    clock: VirtualClock
+    halts: dict[str, Halt] = field(default_factory=dict)
+
+    def add(self, halt: Halt) -> Halt:
+        return self.halts.setdefault(halt.id, halt)
+
+    def get(self, halt_id: str) -> Halt | None:
+        return self.halts.get(halt_id)
+
+    def lift(self, halt_id: str) -> Halt:
+        self.halts[halt_id] = self.halts[halt_id].model_copy(update={"lifted_at": self.clock.now()})
+        return self.halts[halt_id]
+
+
+@dataclass
+class FakeWeb:
+    """A `Web` by script: each call gets the next answer; an exception is raised; the last one stays."""
+
+    answers: list[HttpAnswer | Exception] = field(
+        default_factory=lambda: [HttpAnswer(status=200, body='{"id": 7}')]
+    )
+    calls: list[tuple[HttpCall, str]] = field(default_factory=list)
+
+    def call(self, call: HttpCall, *, key: str) -> HttpAnswer:
+        self.calls.append((call, key))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclass
 class StepContext:
     """One call's context. ``records`` and ``notes`` are the driver's."""
 
@@ -161,6 +197,8 @@ class StepDriver:
         self.signals = Signals(self.clock)
         self.metrics = Numbers()
         self.outbox = Outbox()
+        self.halts = HaltBook(self.clock)
+        self.web = FakeWeb()
         self.action = action
         self.parameters = action.parameters.model_validate(with_)
         self.ports: dict[type, object] = {
@@ -168,6 +206,8 @@ class StepDriver:
             SignalReader: self.signals,
             Metrics: self.metrics,
             Notifier: self.outbox,
+            Halts: self.halts,
+            Web: self.web,
         }
         self.state: dict[str, Any] = {}
         self.records: dict[tuple[str, str], UndoRecord] = {}

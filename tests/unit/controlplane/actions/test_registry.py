@@ -21,6 +21,8 @@ PERMISSION = re.compile(
 EXAMPLES: dict[str, dict[str, Any]] = {
     "capacity.check": {"without": "zone-a", "perReplica": 4},
     "gpu.recycle": {"replica": "replica-a1-0"},
+    "halt": {"reason": "look first", "for": "30m"},
+    "http.request": {"url": "http://tickets.example.com/t", "method": "PUT", "body": {"a": 1}},
     "limits.set": {"zone": "zone-a", "requestsPerSecond": 5},
     "load.shed": {"tiers": ["batch"]},
     "node.cordon": {"node": "node-a1"},

@@ -22,6 +22,7 @@ def test_the_defaults_are_what_the_docs_say() -> None:
         "api_host": "127.0.0.1",
         "api_port": 8700,
         "api_hosts": (),
+        "outgoing_hosts": (),
         "tick_seconds": 2.0,
         "lag_seconds": 0.3,
         "lease_seconds": 15.0,
