@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Protocol, get_args
+from typing import Annotated, ClassVar, Protocol, get_args
+
+from pydantic import Field
 
 from controlplane.model.base import Level, Model
 from controlplane.model.records import Incident
@@ -19,6 +21,10 @@ from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
+
+IndicatorName = Annotated[
+    str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$", description="an indicator of the library, such as kv_use")
+]
 
 
 @dataclass(frozen=True, slots=True)

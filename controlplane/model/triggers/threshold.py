@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from controlplane.model.base import Duration, Level
 from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.target import Signal
-from controlplane.model.triggers.base import Look, Trigger
+from controlplane.model.triggers.base import IndicatorName, Look, Trigger
 
 THRESHOLD = "threshold"
 
@@ -19,7 +19,7 @@ class ThresholdTrigger(Trigger):
     """Fires when an indicator is beyond a bound for long enough."""
 
     type: Literal["threshold"]
-    indicator: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="a name from the SLI library")
+    indicator: IndicatorName
     above: float | None = None
     below: float | None = None
     for_: Duration = Field(0.0, alias="for", validate_default=False)

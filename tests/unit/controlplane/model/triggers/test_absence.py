@@ -1,0 +1,51 @@
+"""Absence: a target's own silence fires, the observer's never does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.decide import triggers
+from controlplane.decide.signals import Sight
+from controlplane.decide.triggers import Look
+from controlplane.model.signals import Verdict
+from controlplane.model.target import Signal
+from controlplane.model.triggers.absence import AbsenceTrigger
+from tests.unit.controlplane.decide.fleet import AT, at, topology
+from tests.unit.controlplane.decide.measured import Filled
+from tests.unit.controlplane.decide.verdicts import playbook
+
+NODES = [at(f"{zone}/{zone}{number}") for zone in "abc" for number in (1, 2)]
+ALL = {("gpu_use", node): 0.5 for node in NODES}
+
+
+def measured(gauges: dict[Any, float], fresh: set[str]) -> dict[Any, Verdict]:
+    filled = Filled()
+    filled.measures.gauges = gauges
+    book = playbook(triggers=[{"type": "absence", "of": "gpu_use", "for": "1m"}])
+    found = triggers.measured([book], Look(topology().targets(), filled.measures, Sight(AT, fresh)))
+    return {verdict.signal.target: verdict for verdict in found}
+
+
+def test_the_one_target_that_lost_its_own_is_bad_after_its_time() -> None:
+    found = measured({key: value for key, value in ALL.items() if key[1] != NODES[0]}, {"gpu"})
+    assert sorted(map(str, found)) == sorted(map(str, NODES))
+    assert [target for target, each in found.items() if each.bad] == [NODES[0]]
+    assert (found[NODES[0]].hold, found[NODES[1]].state.good) == (60.0, True)
+    assert "5 others have it" in found[NODES[0]].state.detail
+
+
+def test_a_lost_source_is_unknown_everywhere() -> None:
+    found = measured(ALL, set())
+    assert {(each.bad, each.blind, each.state.good) for each in found.values()} == {(False, True, None)}
+
+
+def test_what_nobody_has_is_the_observers_fault() -> None:
+    found = measured({}, {"gpu"})
+    assert {(each.bad, each.blind) for each in found.values()} == {(False, True)}
+
+
+def test_it_is_about_its_indicator_at_its_level() -> None:
+    mine = AbsenceTrigger.model_validate({"type": "absence", "of": "gpu_use"})
+    assert mine.describe() == "absence:gpu_use by node"
+    assert mine.answers(Signal("absence", "gpu_use", NODES[0])) is True
+    assert mine.answers(Signal("absence", "gpu_use", at("a"))) is False
