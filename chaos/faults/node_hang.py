@@ -23,7 +23,7 @@ class NodeHang(Fault[NodeHangParameters]):
     """Stops a node's process, with its replicas and its GPU exporter, and lets it go on afterwards.
 
     Streams stand still, health checks time out, scrapes fail. Seen: the process is there and
-    stopped, and none of its replicas answers. Gone: it, or another in its place, answers, and all
+    stopped, and a replica of it does not answer. Gone: it, or another in its place, answers, and all
     its replicas are ready.
     """
 
@@ -51,10 +51,11 @@ class NodeHang(Fault[NodeHangParameters]):
                 return Seen(yes=False, detail=f"{node} is another process by now")
             if not driver.is_paused(node):
                 return Seen(yes=False, detail=f"{node} still runs")
-        for replica in replicas_of(fault.targets, driver):
+        one_each = {replica.node: replica for replica in replicas_of(fault.targets, driver)}
+        for replica in one_each.values():  # each look lasts a time-out, and all live in one process
             if driver.is_live(replica):
                 return Seen(yes=False, detail=f"{replica.name} still answers")
-        return Seen(yes=True, detail="the processes are there and stopped, and no replica answers")
+        return Seen(yes=True, detail="the processes are there and stopped, and nobody answers")
 
     def undo(self, fault: Placed[NodeHangParameters], driver: Driver) -> None:
         for node, incarnation in self._stopped(fault).items():

@@ -85,7 +85,7 @@ def demo(
         bool, typer.Option("--once", help="End after the drill; the exit code is its verdict.")
     ] = False,
     drill: Annotated[
-        str, typer.Option(help="gray-zone, zone-outage, engine-hang or gray-replica.")
+        str, typer.Option(help="gray-zone, zone-outage, engine-hang, gray-replica, prometheus-down.")
     ] = "gray-zone",
     mode: ModeOption = None,
     seed: Seed = 1,

@@ -139,9 +139,9 @@ def test_a_fault_that_nobody_ends_ends_at_its_expiry(
 
 
 def test_a_node_is_continued_at_its_expiry_by_what_watches_over_it(broken: Break, ports: DrillPorts) -> None:
-    broken("node.hang", "chat/local/zone-b/node-b1", 12)
+    broken("node.hang", "chat/local/zone-b/node-b1", 20)
     assert ports.driver.is_paused("node-b1")
-    assert until(lambda: not ports.driver.is_paused("node-b1"), 20)
+    assert until(lambda: not ports.driver.is_paused("node-b1"), 30)
 
 
 def test_a_kill_hits_only_the_process_that_stood_there_when_it_was_armed(

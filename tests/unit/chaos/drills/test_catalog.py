@@ -36,7 +36,13 @@ def changed(drill: Drill, **fault: object) -> Drill:
 
 
 def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
-    assert sorted(shipped_drills()) == ["engine-hang", "gray-replica", "gray-zone", "zone-outage"]
+    assert sorted(shipped_drills()) == [
+        "engine-hang",
+        "gray-replica",
+        "gray-zone",
+        "prometheus-down",
+        "zone-outage",
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(shipped_drills()))
