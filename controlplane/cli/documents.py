@@ -33,7 +33,7 @@ def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
     bundle = load_files(files, tests=True)
     problems = sorted([*bundle.problems, *bundle.warnings], key=lambda p: (p.file, p.line, p.column))
     if output is Format.JSON:
-        emit_json([_as_dict(problem) for problem in problems])
+        emit_json([as_dict(problem) for problem in problems])
     else:
         for problem in problems:
             out.print(str(problem), markup=False, soft_wrap=True)
@@ -82,7 +82,8 @@ def _count(problems: Sequence[Problem]) -> str:
     )
 
 
-def _as_dict(problem: Problem) -> dict[str, object]:
+def as_dict(problem: Problem) -> dict[str, object]:
+    """Return a mistake as it is written for programs."""
     return {
         name: getattr(problem, name)
         for name in ("file", "line", "column", "path", "message", "suggestion", "code", "severity")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli import byhand, logs
+from controlplane.cli import authoring, byhand, logs
 from controlplane.cli.output import Exit, emit_json, err, out
 from controlplane.kernel.clock import SystemClock
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from controlplane.rehearsal.report import CaseResult
     from controlplane.rehearsal.suite import Suite
 
-HELP = "Work with playbooks: test them offline, look at what they would do, run them by hand."
+HELP = "Work with playbooks: write them, test them offline, look at what they would do, run them by hand."
 
 
 class TestFormat(StrEnum):
@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
     group.command("test")(run_tests)
     group.command("plan")(byhand.plan)
     group.command("run")(byhand.run)
+    authoring.add_to(group)
     app.add_typer(group, name="playbook")
 
 
