@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from controlplane.actions import draining, renewal, replicas
+from controlplane.actions import cache_prewarm, draining, renewal, replicas
 from controlplane.actions.evidence import canary_of
 from controlplane.kernel.clock import to_rfc3339
 from controlplane.kernel.errors import NotFound, VersionConflict
@@ -51,17 +51,21 @@ class WorkloadRestartParameters(Model):
         validate_default=False,
         description="what must go on serving, of all replicas, while one is out; else it waits",
     )
+    prewarm: cache_prewarm.Prompts = Field(
+        (), description="prompts that each replica answers before it gets users, as in `cache.prewarm`"
+    )
     reason: str = Field("", max_length=500, description="why; goes into the platform's records")
 
 
 class WorkloadRestart(Action[WorkloadRestartParameters]):
     """Restart the service's replicas without losing an answer: one at a time, one zone after another.
 
-    Each replica leaves the load balancing, is drained, restarted, and comes back when it is ready and
-    its canary is good; then the next. Before each one the step waits as long as too few others would
-    serve, so a fleet that gets worse stops the restart instead of suffering from it. A replica that does
-    not come back within `readyWithin` fails the step and stays out. One that somebody has restarted since
-    the step began, or that is out of rotation already, is left alone.
+    Each replica leaves the load balancing, is drained, restarted, and comes back when it is ready, its
+    canary is good and it has answered the prompts of `prewarm`; then the next. Before each one the step
+    waits as long as too few others would serve, so a fleet that gets worse stops the restart instead of
+    suffering from it. A replica that does not come back within `readyWithin` fails the step and stays
+    out. One that somebody has restarted since the step began, or that is out of rotation already, is
+    left alone.
 
     Undo gives a replica that is out back, only while its canary is good; restarts stay.
 
@@ -203,6 +207,10 @@ def _bring_back(
     new = view.uid != state["left"][0][1]
     canary = canary_of(target, context)
     if new and view.ready and canary.good is True:
+        warmed = state.get("warmed", 0)
+        if warmed < len(parameters.prewarm):
+            cache_prewarm.warm(view, parameters.prewarm[warmed], 1, context)
+            return Again(0.0, {**state, "warmed": warmed + 1}, f"{target.name} is being prewarmed")
         replicas.set_rotation(context, target, True, part="back")
         return _next(state, context, restarted=1)
     words = f"{target.name} is {view.state}, and {canary.why}" if new else f"{target.name} is not seen anew"

@@ -14,9 +14,10 @@ from controlplane.bootstrap.documents import action_registry
 from controlplane.carrier import Sender
 from controlplane.model.action import SignalReader
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Halts, Metrics, Notifier, Web
+from controlplane.model.ports import Engines, Halts, Metrics, Notifier, Web
 from controlplane.notify.web import AllowedWeb
 from controlplane.notify.webhook import WebhookNotifier
+from controlplane.observe.prompts import HttpEngines
 from controlplane.observe.source import PrometheusSource
 from controlplane.platforms.lab import LabPlatform
 from controlplane.platforms.port import Platform
@@ -35,6 +36,7 @@ def open_ports(settings: Settings, database: Database) -> dict[type, object]:
         SignalReader: StoreSignals(database),
         Metrics: source,
         Notifier: WebhookNotifier(partial(_channels, database)),
+        Engines: HttpEngines(),
         Halts: StoreHalts(database),
         Web: AllowedWeb(settings.outgoing_hosts),
     }

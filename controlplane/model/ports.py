@@ -98,3 +98,15 @@ class Web(Protocol):
         called, `Unavailable` when nothing was sent, and `Ambiguous` when no answer came.
         """
         ...
+
+
+class Engines(Protocol):
+    """Port: a prompt to one engine, past the gateway."""
+
+    def complete(self, address: str, *, model: str, prompt: str, max_tokens: int) -> None:
+        """Let the engine at ``address`` answer ``prompt``; nobody reads the answer.
+
+        Raises `Refused` when the engine will not have the prompt, and `Unavailable` when it does not
+        answer. To ask again does no harm.
+        """
+        ...

@@ -22,7 +22,7 @@ from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
 from controlplane.model.action import ActionRegistry, Dimension, SignalReader
-from controlplane.model.ports import Halts, Metrics, Notifier, Web
+from controlplane.model.ports import Engines, Halts, Metrics, Notifier, Web
 from controlplane.model.records import (
     AttemptRecord,
     Decision,
@@ -45,6 +45,7 @@ from controlplane.rehearsal.scripted import with_scripts
 from controlplane.rehearsal.suite import Suite
 from controlplane.rehearsal.world import (
     Answers,
+    AnyEngines,
     Measured,
     NoWeb,
     Outbox,
@@ -125,6 +126,7 @@ class _Play:
             Notifier: self.outbox,
             Halts: StoreHalts(database),
             Web: NoWeb(),
+            Engines: AnyEngines(),
         }
         self.woken: list[str] = []
         self.executor = Executor(

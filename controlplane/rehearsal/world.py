@@ -198,6 +198,13 @@ class Outbox:
         self.sent[key] = str(channel or url)
 
 
+class AnyEngines:
+    """Implements `Engines`: every prompt is answered, and nobody reads it."""
+
+    def complete(self, address: str, *, model: str, prompt: str, max_tokens: int) -> None:
+        """Say nothing."""
+
+
 class NoWeb:
     """Implements `Web` by refusing: a test calls nobody."""
 

@@ -4,7 +4,7 @@
 crash) and nothing else, so that an action's own promises are tested apart from the engine's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +14,16 @@ from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import Ambiguous
 from controlplane.model.action import Action, Change, SignalReader, UndoRecord, UndoResult
 from controlplane.model.outcome import Again, Outcome
-from controlplane.model.ports import Halts, HttpAnswer, HttpCall, Metrics, Notification, Notifier, Web
+from controlplane.model.ports import (
+    Engines,
+    Halts,
+    HttpAnswer,
+    HttpCall,
+    Metrics,
+    Notification,
+    Notifier,
+    Web,
+)
 from controlplane.model.records import Halt
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
@@ -151,6 +160,21 @@ class FakeWeb:
 
 
 @dataclass
+class FakeEngines:
+    """`Engines` that keep what they were asked; ``errors`` are raised first, ``seen`` is called each time."""
+
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    seen: Callable[[str], object] = field(default=str)
+
+    def complete(self, address: str, *, model: str, prompt: str, max_tokens: int) -> None:
+        self.asked.append((address, prompt))
+        self.seen(address)
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+@dataclass
 class StepContext:
     """One call's context. ``records`` and ``notes`` are the driver's."""
 
@@ -199,6 +223,7 @@ class StepDriver:
         self.outbox = Outbox()
         self.halts = HaltBook(self.clock)
         self.web = FakeWeb()
+        self.engines = FakeEngines()
         self.action = action
         self.parameters = action.parameters.model_validate(with_)
         self.ports: dict[type, object] = {
@@ -208,6 +233,7 @@ class StepDriver:
             Notifier: self.outbox,
             Halts: self.halts,
             Web: self.web,
+            Engines: self.engines,
         }
         self.state: dict[str, Any] = {}
         self.records: dict[tuple[str, str], UndoRecord] = {}
