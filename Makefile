@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything that they need, once, and then run. `make` alone lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-web test-python lint lint-python lint-types lint-imports lint-drift lint-web \
+.PHONY: help setup demo test test-fast test-web test-python crash-matrix lint lint-python lint-types lint-imports lint-drift lint-web \
         format bench lock hooks clean
 
 # .node/ exists only where the system's Node.js is missing or too old.
@@ -64,6 +64,9 @@ test-python: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo .make/system-tes
 
 test-fast: $(PYTHON_READY) ## The tests that need no process of their own, in under a minute
 	$(PY) -m pytest -m 'not slow' --ignore tests/integration --ignore tests/e2e $(PYTEST_ARGS)
+
+crash-matrix: $(PYTHON_READY) ## Kill or overtake a worker at every commit and every effect of every shipped playbook
+	$(PY) -m pytest tests/scenarios/test_crash_matrix.py --crash-points all $(PYTEST_ARGS)
 
 test-web: $(MODULES_READY)
 	cd web && npm run test

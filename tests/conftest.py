@@ -19,6 +19,16 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the crash matrix be run in full."""
+    parser.addoption(
+        "--crash-points",
+        choices=("some", "all"),
+        default="some",
+        help="how much of the matrix",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Mark the environment, so that processes started by this run are known."""
     os.environ[MARK] = f"{os.getpid()}-{os.urandom(4).hex()}"

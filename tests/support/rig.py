@@ -6,6 +6,7 @@ and a new executor goes on from the file alone.
 """
 
 import functools
+import inspect
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,11 +32,9 @@ from controlplane.model.action import (
     SignalReader,
 )
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.ports import Metrics, Notification, Notifier
 from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
 from controlplane.model.states import is_final
-from controlplane.model.target import Target
-from controlplane.model.topology import Weights, WriteTag
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
@@ -49,17 +48,33 @@ class Crash(BaseException):
     """The process is gone. Not an `Exception`: nothing that handles errors may see it."""
 
 
+def die(point: str) -> None:
+    """What happens at a point by default."""
+    raise Crash(point)
+
+
 @dataclass
 class Fuse:
-    """Counts the points at which a process can die, and dies at the one it was set to."""
+    """Counts the points at which a process can die or be stopped, and strikes at the one it was set to."""
 
     at: int | None = None
+    strike: Callable[[str], None] = die
     passed: list[str] = field(default_factory=list)
 
     def pass_(self, point: str) -> None:
         self.passed.append(point)
         if len(self.passed) == self.at:
-            raise Crash(point)
+            self.strike(point)
+
+
+@contextmanager
+def around_effect(fuse: Fuse | None) -> Iterator[None]:
+    """Pass the two points of one effect."""
+    if fuse is not None:
+        fuse.pass_("before an effect")
+    yield
+    if fuse is not None:
+        fuse.pass_("after an effect")
 
 
 class FusedDatabase(Database):
@@ -75,6 +90,14 @@ class FusedDatabase(Database):
             self.fuse.pass_("after a commit")
 
 
+_WRITES = frozenset(
+    name
+    for name, call in vars(Platform).items()
+    if inspect.isfunction(call) and "by" in inspect.signature(call).parameters
+)
+"""The port's calls that change something: they carry who writes."""
+
+
 class FusedPlatform(MemoryPlatform):
     """A platform whose caller may die right before and right after each effect."""
 
@@ -82,27 +105,25 @@ class FusedPlatform(MemoryPlatform):
     before_effect: Callable[[], None] | None = None
     """What happens while the caller is stopped right before an effect."""
 
-    def set_weights(
-        self, service: str, changes: Mapping[str, int], *, expected_version: str | None, by: WriteTag | None
-    ) -> Weights:
-        with self._around():
-            return super().set_weights(service, changes, expected_version=expected_version, by=by)
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        return functools.partial(self._write, found) if name in _WRITES else found
 
-    def restart_replica(
-        self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None
-    ) -> str:
-        with self._around():
-            return super().restart_replica(target, expected_uid=expected_uid, reason=reason, by=by)
-
-    @contextmanager
-    def _around(self) -> Iterator[None]:
+    def _write(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
         if self.before_effect is not None:
             self.before_effect()
-        if self.fuse is not None:
-            self.fuse.pass_("before an effect")
-        yield
-        if self.fuse is not None:
-            self.fuse.pass_("after an effect")
+        with around_effect(self.fuse):
+            return call(*args, **more)
+
+
+class FusedOutbox(Outbox):
+    """A notifier whose caller may die right before and right after each message."""
+
+    fuse: Fuse | None = None
+
+    def send(self, notification: Notification, **more: Any) -> None:
+        with around_effect(self.fuse):
+            super().send(notification, **more)
 
 
 @functools.cache
@@ -142,7 +163,7 @@ class Rig:
         self.platform = FusedPlatform(self.clock)
         self.signals = Signals(self.clock)
         self.metrics = Numbers([1.0])
-        self.outbox = Outbox()
+        self.outbox = FusedOutbox()
         self.actions: ActionRegistry = Registry("action")
         register(self.actions)
         for action in actions:
@@ -159,7 +180,8 @@ class Rig:
     def renew(self) -> None:
         """Begin again with an untouched fleet, on the same database: another run sees nothing of the last."""
         self.platform = FusedPlatform(self.clock)
-        self.database.fuse = None
+        self.outbox = FusedOutbox()
+        self.arm(None)
         self.woken.clear()
         with self.database.transaction() as tx:
             for row in tx.ledger.list():
@@ -211,23 +233,27 @@ class Rig:
             left -= step
             self.settle()
 
-    def finish(self, run: Run, seconds: float = 600.0) -> Run:
+    def finish(self, run: Run, seconds: float = 600.0, executor: Executor | None = None) -> Run:
         """Go on until the run has ended; fail the test if it does not within ``seconds``."""
         end = self.clock.now() + timedelta(seconds=seconds)
-        self.settle()
+        self.settle(executor)
         while not is_final(self.run(run).state):
             assert self.clock.now() < end, f"{run.id} is still {self.run(run)}"
             self.clock.advance(0.5)
-            self.settle()
+            self.settle(executor)
         return self.run(run)
 
     def crash(self, at: int) -> None:
         """Let the next process die at the ``at``-th point."""
-        self.platform.fuse = self.database.fuse = Fuse(at)
+        self.arm(Fuse(at))
+
+    def arm(self, fuse: Fuse | None) -> None:
+        """Let every commit and every effect pass this fuse."""
+        self.platform.fuse = self.database.fuse = self.outbox.fuse = fuse
 
     def survive(self) -> None:
         """A new process, after the lease of the dead one has run out."""
-        self.platform.fuse = self.database.fuse = None
+        self.arm(None)
         self.woken.clear()
         self.clock.advance(LEASE_OVER)
         self.executor = self.new_executor()
