@@ -8,7 +8,9 @@ from typing import Any
 
 from controlplane.model.records import Incident, Run, StepRecord
 from controlplane.model.service import Service
-from controlplane.model.target import Target
+from controlplane.model.target import Signal, Target
+from controlplane.model.triggers.gpu import GPU
+from controlplane.model.xid import ailment, code_of
 
 
 def incident_scope(target: str | None, incident: Incident | None = None) -> dict[str, Any] | None:
@@ -26,6 +28,9 @@ def incident_scope(target: str | None, incident: Incident | None = None) -> dict
     if incident is not None:
         fields = {"id", "signal", "state", "severity", "tier", "title", "value", "objective"}
         scope |= incident.model_dump(mode="json", by_alias=False, include=fields)
+        signal = Signal.parse(incident.signal)
+        if signal.kind == GPU:
+            scope |= {"xid": code_of(signal.name), "rung": incident.tier, "fault": ailment(signal.name).fault}
     return scope
 
 

@@ -19,7 +19,7 @@ from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
 from controlplane.controller.timetable import Timetable
-from controlplane.decide import alerts, guards, incidents, picture, service_state, signals, triggers
+from controlplane.decide import alerts, cards, guards, incidents, picture, service_state, signals, triggers
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
 from controlplane.model.action import ActionRegistry
@@ -105,6 +105,7 @@ class ServiceTick:
     memories: dict[Signal, incidents.Memory] = field(default_factory=dict)
     history: list[HistoryPoint] = field(default_factory=list)
     last_seen: dict[Signal, datetime] = field(default_factory=dict)
+    cards: cards.CardBook | None = None
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
 
@@ -165,6 +166,7 @@ class ServiceTick:
             open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
             grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
         found += alerts.verdicts(grouped, open_signals, found, sight.at)
+        found += self._cards(observation, targets, open_signals, fresh="gpu" in fresh)
         verdicts = fold(found, targets, open_signals)
         accused = signals.witnesses(verdicts, self.prober.book.failing(replicas, now.timestamp()))
         return Conclusion(
@@ -176,6 +178,28 @@ class ServiceTick:
             (*needed, self.fleet.source(now)),
             {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
         )
+
+    def _cards(
+        self,
+        observation: Observation,
+        targets: Sequence[Target],
+        open_signals: AbstractSet[str],
+        *,
+        fresh: bool,
+    ) -> list[Verdict]:
+        """Judge the cards; what is new about them is written down before anything is done about it."""
+        service, at = self.service.name, observation.evaluated_at
+        if self.cards is None:
+            with self.shared.database.reading() as tx:
+                self.cards = cards.CardBook.model_validate(
+                    tx.snapshots.get(cards.SNAPSHOT, service=service) or {}
+                )
+        after = self.cards.after(observation.cards, at.timestamp())
+        if after is not self.cards:
+            with self.shared.transaction() as tx:
+                tx.snapshots.put(cards.SNAPSHOT, _json(after), service=service)
+            self.cards = after
+        return cards.verdicts(after, observation.cards, targets, open_signals, at, fresh=fresh)
 
     def _around(
         self, concluded: Conclusion, held: AbstractSet[Target], now: datetime

@@ -20,6 +20,24 @@ GOOD, BAD, ALL = "good", "bad", "all"
 """Parts of a counter: events that are good, events that are bad, or all of them."""
 
 
+CARD_MEASURES = frozenset({"gpu_xid", "gpu_row_remap_failure", "gpu_row_remap_pending", "gpu_ecc_dbe"})
+"""Measures that belong to one card each: folding them would lose whose they are."""
+
+
+@dataclass(slots=True)
+class Card:
+    """One GPU as its exporter showed it: ``pod`` is the replica that has it, empty when none has."""
+
+    node: Target
+    uuid: str
+    pod: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}#{self.uuid}"
+
+
 @dataclass(slots=True)
 class Sorted:
     """One tick's answers. Gauges are in the profiles' units, times in unix seconds."""
@@ -28,6 +46,7 @@ class Sorted:
     gauges: dict[tuple[str, Target], float] = field(default_factory=dict)
     counts: dict[tuple[str, Target], int] = field(default_factory=dict)
     """Of how many series each gauge's value is made."""
+    cards: dict[str, Card] = field(default_factory=dict)
     up: dict[Target, bool] = field(default_factory=dict)
     scraped_at: dict[Target, float] = field(default_factory=dict)
 
@@ -83,7 +102,9 @@ class Sorter:
             known = self._look_up(query, labels, row.labels)
             if known is None or known.rank > self._best[known.measure, known.target]:
                 continue
-            if query.profile.measures[known.measure].type == "gauge":
+            if known.measure in CARD_MEASURES:
+                _note(Card(known.target, row.labels.get("UUID", "")), known.measure, row, into)
+            elif query.profile.measures[known.measure].type == "gauge":
                 self._gauge(query, known, row.value, into)
             else:
                 series = (query.name, *row.labels.items())
@@ -165,3 +186,10 @@ class Sorter:
         if name not in self._labels:
             self._labels[name] = target_labels(query.profile, self._service)
         return self._labels[name]
+
+
+def _note(card: Card, measure: str, row: Row, into: Sorted) -> None:
+    card = into.cards.setdefault(card.key, card)
+    # Without honorLabels the exporter's own pod is `pod`, and the card's is `exported_pod`.
+    card.pod = row.labels.get("exported_pod") or row.labels.get("pod") or card.pod
+    card.values[measure] = max(row.value, card.values.get(measure, 0.0))

@@ -19,7 +19,7 @@ from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
 from controlplane.observe import states
-from controlplane.observe.answers import ALL, Sorted, Sorter
+from controlplane.observe.answers import ALL, Card, Sorted, Sorter
 from controlplane.observe.counters import CounterBook, Reading
 from controlplane.observe.measures import Measures
 from controlplane.observe.probes import ProbeBook
@@ -56,6 +56,7 @@ class Observation:
     evidence: Mapping[str, Mapping[Target, frozenset[str]]]
     states: Mapping[str, Mapping[Target, bool]]
     """Per-replica verdicts of this tick (availability, stalled), by indicator; missing means unknown."""
+    cards: tuple[Card, ...] = ()
 
     def is_fresh(self, source: str) -> bool:
         return any(state.name == source and state.state == "fresh" for state in self.sources)
@@ -119,7 +120,8 @@ class Observer:
             for target, good in by_replica.items():
                 self._sample(indicator, target, good=good, evacuated=evacuated)
         self.measures.store.commit(moment)
-        return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states)
+        cards = tuple(found.cards.values())
+        return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states, cards)
 
     def rebuild(self, now: datetime, topology: Topology, weights: Weights | None) -> None:
         """Fill the windows from ranges, coarse then fine; sources that do not answer stay without history."""

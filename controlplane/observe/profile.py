@@ -41,6 +41,10 @@ MEASURES: dict[str, MeasureType] = {
     "gpu_use": "gauge",
     "gpu_power": "gauge",
     "gpu_temperature": "gauge",
+    "gpu_xid": "gauge",
+    "gpu_row_remap_failure": "gauge",
+    "gpu_row_remap_pending": "gauge",
+    "gpu_ecc_dbe": "gauge",
 }
 """Every measure that indicators are made of, and what its series must be (s, tokens, ratios 0..1, W, °C)."""
 
@@ -186,7 +190,8 @@ def _together(item: tuple[str, Measure]) -> tuple[str, ...]:
     """Measures with the same key share a query; a histogram has one of its own."""
     name, measure = item
     own = name if measure.type == "histogram" else ""
-    return (measure.type, own, measure.aggregate, *(f"{key}={value}" for key, value in measure.match.items()))
+    match = (f"{key}={value}" for key, value in measure.match.items())
+    return (measure.type, own, measure.aggregate, *match, *(f"per {label}" for label in measure.per))
 
 
 def _extra_labels(measure: Measure) -> Iterator[str]:
