@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controlplane.act.byhand import Ask
 from controlplane.api.stream import Timing
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Problem
+from controlplane.model.preview import PlaybookPlan
 from controlplane.store.database import Database
 
 
@@ -42,3 +44,4 @@ class Services:
     validate: Callable[[str, str], Sequence[Problem]]
     settings: ApiSettings
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plan: Callable[[Ask], PlaybookPlan] | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
 
 import controlplane
+from controlplane.act.byhand import Hand
 from controlplane.api.app import create_app
 from controlplane.api.auth import issue_admin_token, issue_alert_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
@@ -20,6 +22,14 @@ from controlplane.store.database import Database
 def api_application(settings: Settings) -> FastAPI:
     """Build the API with the console, if the console was built."""
     database = open_database(settings)
+
+    @cache
+    def hand() -> Hand:
+        """Made at the first plan: the platform may come later than the API."""
+        from controlplane.bootstrap.byhand import build_hand
+
+        return build_hand(settings, database)
+
     api_settings = ApiSettings(
         environment=_environment(database),
         version=version("fleetward"),
@@ -33,6 +43,7 @@ def api_application(settings: Settings) -> FastAPI:
             validate=lambda file, text: check_text(file, text).problems,
             settings=api_settings,
             schemas=json_schemas(),
+            plan=lambda ask: hand().plan(ask),
         )
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from controlplane.controller.cases import RESOLVED, Desk
+from controlplane.controller.dryrun import DryRuns
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
 from controlplane.controller.timetable import Timetable
@@ -235,6 +236,17 @@ class ServiceTick:
             with self.shared.transaction() as tx:
                 desk.decide(tx)
         self._keep_time(desk)
+        if self.fleet.topology is not None and self.fleet.weights is not None:
+            shared = self.shared
+            runs = DryRuns(
+                self.service,
+                documents,
+                shared.actions,
+                shared.database,
+                shared.transaction,
+                shared.database.clock,
+            )
+            runs.keep(self.fleet.topology, self.fleet.weights)
 
     def _keep_time(self, desk: Desk) -> None:
         """Start what the clock calls for. At most ticks nothing is due, and nothing is written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import delete, func, select, update
 
@@ -39,6 +40,12 @@ class DecisionRepository(Repository):
         self.unit.add(decisions, **values, sameness=sameness)
         self.unit.emit("decision", decision.id)
         return decision
+
+    def add_value(self, decision_id: str, name: str, value: Any) -> None:
+        """Add to the values of a decision what was found out after it was made."""
+        values = {**self.get(decision_id).values, name: value}
+        self.unit.write(update(decisions).where(decisions.c.id == decision_id).values(values=values))
+        self.unit.emit("decision", decision_id)
 
     def get(self, decision_id: str) -> Decision:
         row = self.unit.row(select(decisions).where(decisions.c.id == decision_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from controlplane.model.base import Model
@@ -15,6 +17,13 @@ class ValidateRequest(Model):
 
     text: str = Field(max_length=MAX_TEXT)
     file: str = Field(default="playbook.yaml", max_length=200)
+
+
+class PlanRequest(Model):
+    """On what a playbook would be started, and with which inputs."""
+
+    target: str = Field(max_length=300, description="service/cluster/zone/node/replica, as far as needed")
+    inputs: dict[str, Any] = Field(default_factory=dict)
 
 
 class Diagnostic(Record):

@@ -335,6 +335,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/playbooks/{name}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Plan
+         * @description Show what a playbook would do on the live fleet now, and what the guards say. Changes nothing.
+         */
+        post: operations["plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/readyz": {
         parameters: {
             query?: never;
@@ -657,6 +677,27 @@ export interface components {
              * @default true
              */
             undo: boolean;
+        };
+        /**
+         * Capacity
+         * @description What would serve afterwards, by the one blast-radius budget's count.
+         */
+        Capacity: {
+            /** Healthyafter */
+            healthyAfter: number;
+            /** Healthybefore */
+            healthyBefore: number;
+            /** Replicas */
+            replicas: number;
+            /**
+             * Shareafter
+             * @description of all replicas, 0..1
+             */
+            shareAfter: number;
+            /** Zones */
+            zones: number;
+            /** Zonesoutafter */
+            zonesOutAfter: number;
         };
         /**
          * Decision
@@ -1348,6 +1389,136 @@ export interface components {
             version: string;
             /** Zones */
             zones: components["schemas"]["ZoneCell"][];
+        };
+        /**
+         * PlanRequest
+         * @description On what a playbook would be started, and with which inputs.
+         */
+        PlanRequest: {
+            /** Inputs */
+            inputs?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Target
+             * @description service/cluster/zone/node/replica, as far as needed
+             */
+            target: string;
+        };
+        /**
+         * PlannedChange
+         * @description One field of one target, as it is and as it would be.
+         */
+        PlannedChange: {
+            /** After */
+            after: unknown;
+            /** Before */
+            before: unknown;
+            /** Field */
+            field: string;
+            /** Target */
+            target: string;
+        };
+        /** PlannedStep */
+        PlannedStep: {
+            /**
+             * Changes
+             * @default []
+             */
+            changes: components["schemas"]["PlannedChange"][];
+            /**
+             * Dependson
+             * @description steps whose results decide it
+             * @default []
+             */
+            dependsOn: string[];
+            /** Id */
+            id: string;
+            /**
+             * Outlook
+             * @enum {string}
+             */
+            outlook: "runs" | "skipped" | "depends" | "broken";
+            /**
+             * Parameters
+             * @description as far as they are known
+             */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /**
+             * Touches
+             * @default []
+             */
+            touches: components["schemas"]["PlannedTouch"][];
+            /**
+             * Undo
+             * @description whether a failed run takes it back
+             */
+            undo: boolean;
+            /** Uses */
+            uses: string;
+            /**
+             * Why
+             * @description why it is skipped, broken, or on what it depends
+             * @default
+             */
+            why: string;
+        };
+        /**
+         * PlannedTouch
+         * @description One target that the step takes out of service, gives back, or only changes.
+         */
+        PlannedTouch: {
+            dimension: components["schemas"]["Dimension"];
+            /**
+             * Returns
+             * @default false
+             */
+            returns: boolean;
+            /** Target */
+            target: string;
+        };
+        /**
+         * PlaybookPlan
+         * @description A whole dry run. ``verdict``: what would come of a start now.
+         */
+        PlaybookPlan: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            capacity: components["schemas"]["Capacity"];
+            /**
+             * Guards
+             * @default []
+             */
+            guards: components["schemas"]["GuardVerdict"][];
+            /** Inputs */
+            inputs: {
+                [key: string]: unknown;
+            };
+            /**
+             * Matches
+             * @description the playbook's `when`; null without one
+             */
+            matches: boolean | null;
+            /** Playbook */
+            playbook: string;
+            /** Service */
+            service: string;
+            /** Steps */
+            steps: components["schemas"]["PlannedStep"][];
+            /** Target */
+            target: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "run" | "wait" | "refuse" | "notMatched";
+            /** Why */
+            why: string;
         };
         /**
          * ProbeReport
@@ -2662,6 +2833,62 @@ export interface operations {
             };
             /** @description `invalid_input` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlaybookPlan"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `unavailable` */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
