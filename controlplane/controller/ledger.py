@@ -144,12 +144,12 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
     for row in service_state.to_release(rows, seen, busy):
         tx.ledger.release(target=row.target, holder=row.holder, dimension=row.dimension)
         log.info("back in service", target=row.target, holder=row.holder)
-    for target, dimension in service_state.to_claim(rows, service, fleet.weights):
+    for target, dimension in service_state.to_claim(rows, service, fleet.topology, fleet.weights):
         tx.ledger.claim(
             target,
             dimension,
             service_state.FOREIGN,
-            "no weight at the platform, and claimed by no run or drill",
+            "no new requests by the platform's word, and claimed by no run or drill",
         )
         log.warning("out of service without a claim", target=str(target))
 

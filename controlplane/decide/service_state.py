@@ -68,15 +68,20 @@ def to_release(
 
 
 def to_claim(
-    ledger: Sequence[OutOfService], service: Service, weights: Weights
+    ledger: Sequence[OutOfService], service: Service, topology: Topology, weights: Weights
 ) -> list[tuple[Target, Dimension]]:
-    """Return what somebody else took out: active zones without weight that nobody claims."""
+    """Return what somebody else took out, and nobody claims.
+
+    Active zones without weight, and in those zones replicas that are ready and out of rotation.
+    """
     held = [Target.parse(row.target) for row in ledger]
     zones = [
         Target(service.name, service.spec.cluster, z.name) for z in service.spec.zones if z.role == "active"
     ]
-    return [
-        (zone, Dimension.TRAFFIC)
-        for zone in zones
-        if weights.weights.get(str(zone.zone)) == 0 and not any(claim.contains(zone) for claim in held)
+    out = [(zone, Dimension.TRAFFIC) for zone in zones if weights.weights.get(str(zone.zone)) == 0]
+    out += [
+        (target, Dimension.CAPACITY)
+        for target, view in topology.replicas()
+        if view.ready and not view.in_rotation and target.at("zone") in zones
     ]
+    return [found for found in out if not any(claim.contains(found[0]) for claim in held)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from controlplane.decide import service_state
 from controlplane.model.action import Dimension
 from controlplane.model.records import OutOfService
 from controlplane.model.service import Service
 from controlplane.model.target import Target
-from controlplane.model.topology import Weights
+from controlplane.model.topology import Topology, Weights
 from tests.unit.controlplane.decide.fleet import AT, SERVICE, ZONES, at, topology
 
 
@@ -49,7 +51,38 @@ def test_a_claim_is_released_when_its_target_is_back_and_its_holder_done() -> No
     assert service_state.to_release(rows, seen, {"fault-1"}) == [rows[0]]
 
 
+def isolated(*places: Target) -> Topology:
+    """The fleet with some replicas that are ready and out of rotation."""
+    whole = topology()
+    zones = []
+    for zone in whole.zones:
+        nodes = []
+        for node in zone.nodes:
+            spot = Target(whole.service, whole.cluster, zone.name, node.name)
+            replicas = tuple(
+                view.model_copy(update={"in_rotation": replace(spot, replica=view.name) not in places})
+                for view in node.replicas
+            )
+            nodes.append(node.model_copy(update={"replicas": replicas}))
+        zones.append(zone.model_copy(update={"nodes": tuple(nodes)}))
+    return whole.model_copy(update={"zones": tuple(zones)})
+
+
 def test_what_others_took_out_is_claimed_once_and_standby_is_no_loss() -> None:
-    assert service_state.to_claim([], service(), weights(a=0)) == [(at("a"), Dimension.TRAFFIC)]
-    assert service_state.to_claim([claim(at("a"))], service(), weights(a=0)) == []
-    assert service_state.to_claim([], service("zone-a"), weights(a=0)) == []
+    fleet = topology()
+    assert service_state.to_claim([], service(), fleet, weights(a=0)) == [(at("a"), Dimension.TRAFFIC)]
+    assert service_state.to_claim([claim(at("a"))], service(), fleet, weights(a=0)) == []
+    assert service_state.to_claim([], service("zone-a"), fleet, weights(a=0)) == []
+
+
+def test_a_replica_that_others_isolated_is_claimed_once_and_not_in_service() -> None:
+    fleet = isolated(at("a/a1/0"))
+
+    assert service_state.to_claim([], service(), fleet, weights()) == [(at("a/a1/0"), Dimension.CAPACITY)]
+    assert service_state.to_claim([claim(at("a/a1"))], service(), fleet, weights()) == []
+    assert service_state.to_claim([], service("zone-a"), fleet, weights()) == []
+    seen = service_state.in_service(fleet, weights())
+    assert at("a/a1/0") not in seen
+    assert {at("a"), at("a/a1/1")} <= seen
+    assert at("a/a1") not in seen
+    assert service_state.takes_traffic(fleet, weights())[at("a/a1/0")] is False
