@@ -93,6 +93,13 @@ _ALL = (
     Indicator("running", "value", "requests", "requests in the engines' batches", (ENGINE,)),
     Indicator("queue", "value", "requests", "requests waiting in the engines", (ENGINE,)),
     Indicator("kv_use", "value", "ratio", "KV cache in use; of wider targets the mean", (ENGINE,)),
+    Indicator(
+        "restarts",
+        "value",
+        "starts",
+        "starts of the container after its first, in the pod that is there now; of wider targets the most",
+        (CLUSTER,),
+    ),
     Indicator("gpu_use", "value", "ratio", "share of time a kernel ran: 1 also on a hung engine", (GPU,)),
     Indicator("gpu_power", "value", "W", "power drawn", (GPU,)),
     Indicator("gpu_temperature", "value", "degrees C", "the hottest GPU", (GPU,)),

@@ -38,6 +38,7 @@ MEASURES: dict[str, MeasureType] = {
     "queue": "gauge",
     "kv_use": "gauge",
     "ready": "gauge",
+    "restarts": "gauge",
     "gpu_use": "gauge",
     "gpu_power": "gauge",
     "gpu_temperature": "gauge",

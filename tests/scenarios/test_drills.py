@@ -95,6 +95,14 @@ def test_a_slow_replica_that_nobody_takes_out_fails(make: Make) -> None:
     assert_clean(world)
 
 
+def test_a_crash_loop_is_mitigated_when_no_request_meets_its_lives(make: Make) -> None:
+    world = make(isolate(after=20))
+    run = world.run_to_end(world.start("crash-loop"))
+    assert run.result["verdict"] == "passed", run.result
+    assert world.isolated == {"replica-c1-1"}
+    assert_clean(world)
+
+
 def test_an_observer_that_is_lost_costs_nothing_when_nobody_acts_on_it(make: Make) -> None:
     world = make(nobody)
     run = world.run_to_end(world.start("prometheus-down"))

@@ -37,6 +37,7 @@ def changed(drill: Drill, **fault: object) -> Drill:
 
 def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
     assert sorted(shipped_drills()) == [
+        "crash-loop",
         "engine-hang",
         "gray-replica",
         "gray-zone",

@@ -104,6 +104,7 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "zone-failback",
         "hung-replica",
         "gray-replica-isolate",
+        "crash-loop",
     }
 
 

@@ -55,7 +55,8 @@ def test_a_service_may_call_its_labels_otherwise() -> None:
 def test_a_profile_without_a_services_label_asks_for_all_and_keeps_its_own_words() -> None:
     found = texts("kube-state-metrics", service="app", replica="instance")
     assert list(found.values()) == [
-        'max by (__name__, pod) ({condition="true", __name__=~"kube_pod_status_ready"})'
+        'max by (__name__, pod) ({condition="true", __name__=~"kube_pod_status_ready"})',
+        'max by (__name__, pod) ({__name__=~"kube_pod_container_status_restarts_total"})',
     ]
 
 
