@@ -34,7 +34,7 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything `create_app` needs. ``validate`` gets (file, text) and returns every mistake.
+    """Everything `create_app` needs. ``validate`` gets (file, text) and returns every mistake and doubt.
 
     ``schemas`` are the kinds' JSON Schemas by their files' names.
     """

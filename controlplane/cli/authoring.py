@@ -57,7 +57,7 @@ def lint(
     from controlplane.bootstrap.documents import load_files
 
     bundle = load_files(paths, tests=True)
-    found = sorted([*bundle.problems, *bundle.warnings], key=lambda each: (each.file, each.line, each.column))
+    found = bundle.findings
     if output is Format.JSON:
         emit_json([as_dict(each) for each in found])
     else:

@@ -40,7 +40,7 @@ def api_application(settings: Settings) -> FastAPI:
         Services(
             database=database,
             clock=database.clock,
-            validate=lambda file, text: check_text(file, text).problems,
+            validate=lambda file, text: check_text(file, text).findings,
             settings=api_settings,
             schemas=json_schemas(),
             plan=lambda ask: hand().plan(ask),

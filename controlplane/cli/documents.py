@@ -31,7 +31,7 @@ def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
     from controlplane.bootstrap.documents import load_files
 
     bundle = load_files(files, tests=True)
-    problems = sorted([*bundle.problems, *bundle.warnings], key=lambda p: (p.file, p.line, p.column))
+    problems = bundle.findings
     if output is Format.JSON:
         emit_json([as_dict(problem) for problem in problems])
     else:

@@ -64,6 +64,11 @@ class Bundle:
     warnings: list[Problem] = field(default_factory=list)
     """What loads, and is probably not meant."""
 
+    @property
+    def findings(self) -> list[Problem]:
+        """Problems and warnings, in the order of the files."""
+        return sorted([*self.problems, *self.warnings], key=lambda p: (p.file, p.line, p.column))
+
     def of(self, kind: str) -> dict[str, Kind]:
         return {entry.model.name: entry.model for entry in self.loaded if entry.model.kind == kind}
 

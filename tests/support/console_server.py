@@ -53,7 +53,7 @@ def main() -> None:
         Services(
             database=database,
             clock=clock,
-            validate=lambda file, text: check_text(file, text).problems,
+            validate=lambda file, text: check_text(file, text).findings,
             settings=ApiSettings(environment="lab", version="0.1.0", console=CONSOLE),
         )
     )

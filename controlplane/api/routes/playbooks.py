@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from controlplane.act.byhand import Ask
 from controlplane.api.auth import Given
 from controlplane.api.problems import responses
-from controlplane.api.views.playbooks import Diagnostic, PlanRequest, ValidateRequest, ValidateResult
+from controlplane.api.views.playbooks import Finding, PlanRequest, ValidateRequest, ValidateResult
 from controlplane.kernel.errors import InvalidInput, NotFound, Unavailable
 from controlplane.model.preview import PlaybookPlan
 
@@ -16,9 +16,11 @@ router = APIRouter(prefix="/playbooks", tags=["playbooks"])
 
 @router.post("/validate", responses=responses(InvalidInput))
 def validate(body: ValidateRequest, services: Given) -> ValidateResult:
-    """List every mistake of a file, with its position and what would be valid. Changes nothing."""
-    diagnostics = tuple(Diagnostic.model_validate(each) for each in services.validate(body.file, body.text))
-    return ValidateResult(valid=not diagnostics, diagnostics=diagnostics)
+    """List every mistake and doubt of a file, with its position and what would be valid. Changes nothing."""
+    diagnostics = tuple(Finding.model_validate(each) for each in services.validate(body.file, body.text))
+    return ValidateResult(
+        valid=all(each.severity != "error" for each in diagnostics), diagnostics=diagnostics
+    )
 
 
 @router.post("/{name}/plan", responses=responses(InvalidInput, NotFound, Unavailable))

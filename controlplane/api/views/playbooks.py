@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -37,8 +37,15 @@ class Diagnostic(Record):
     suggestion: str | None = None
 
 
+class Finding(Diagnostic):
+    """A mistake, or with severity `warning` a doubt; ``code`` names the check that found it and is stable."""
+
+    code: str = "invalid"
+    severity: Literal["error", "warning"] = "error"
+
+
 class ValidateResult(Model):
-    """``valid`` when there are no diagnostics."""
+    """``valid`` when no diagnostic is an error."""
 
     valid: bool
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[Finding, ...]

@@ -326,7 +326,7 @@ export interface paths {
         put?: never;
         /**
          * Validate
-         * @description List every mistake of a file, with its position and what would be valid. Changes nothing.
+         * @description List every mistake and doubt of a file, with its position and what would be valid. Changes nothing.
          */
         post: operations["validate"];
         delete?: never;
@@ -1059,6 +1059,35 @@ export interface components {
             field: string;
             /** Message */
             message: string;
+        };
+        /**
+         * Finding
+         * @description A mistake, or with severity `warning` a doubt; ``code`` names the check that found it and is stable.
+         */
+        Finding: {
+            /**
+             * Code
+             * @default invalid
+             */
+            code: string;
+            /** Column */
+            column: number;
+            /** File */
+            file: string;
+            /** Line */
+            line: number;
+            /** Message */
+            message: string;
+            /** Path */
+            path: string;
+            /**
+             * Severity
+             * @default error
+             * @enum {string}
+             */
+            severity: "error" | "warning";
+            /** Suggestion */
+            suggestion: string | null;
         };
         /**
          * GuardVerdict
@@ -2085,11 +2114,11 @@ export interface components {
         };
         /**
          * ValidateResult
-         * @description ``valid`` when there are no diagnostics.
+         * @description ``valid`` when no diagnostic is an error.
          */
         ValidateResult: {
             /** Diagnostics */
-            diagnostics: components["schemas"]["Diagnostic"][];
+            diagnostics: components["schemas"]["Finding"][];
             /** Valid */
             valid: boolean;
         };

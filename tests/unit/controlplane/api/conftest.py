@@ -79,7 +79,7 @@ def services(database: Database, clock: VirtualClock, console: Path) -> Services
     return Services(
         database=database,
         clock=clock,
-        validate=lambda file, text: check_text(file, text).problems,
+        validate=lambda file, text: check_text(file, text).findings,
         settings=ApiSettings(
             environment="lab", version="1.2.3", console=console, hosts=("fleet.example:8443",)
         ),
