@@ -23,6 +23,7 @@ def begun(fleetward: Fleetward, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.timeout(30)  # commands that load the catalogues
 def test_a_new_playbook_is_valid_and_laid_out(fleetward: Fleetward, begun: Path) -> None:
     assert fleetward("playbook", "lint", begun, "--strict").code == 0
     assert fleetward("playbook", "fmt", begun, "--check").code == 0
@@ -56,6 +57,7 @@ spec:
 """
 
 
+@pytest.mark.timeout(30)  # commands that load the catalogues
 def test_lint_tells_warnings_by_their_code(fleetward: Fleetward, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(DOUBTFUL)
     plain = fleetward("playbook", "lint", tmp_path)
@@ -71,6 +73,7 @@ def test_lint_tells_warnings_by_their_code(fleetward: Fleetward, tmp_path: Path)
 SHIPPED = [ROOT / "playbooks", ROOT / "chaos" / "catalog", ROOT / "chaos" / "lab" / "fleet"]
 
 
+@pytest.mark.timeout(30)  # commands that load the catalogues
 def test_what_is_shipped_is_beyond_doubt(fleetward: Fleetward) -> None:
     told = fleetward("playbook", "lint", *SHIPPED, "--strict").text
     assert told.splitlines()[-1].endswith("0 errors, 0 warnings"), told
