@@ -262,17 +262,18 @@ class _Play:
     def _to_the_end(self, run: Run) -> None:
         over = self.began + timedelta(seconds=self.given.until)
         coming = sorted(self.given.meanwhile, key=lambda each: each.after)
-        self._deliver()
         while True:
             with self.database.reading() as tx:
-                present = tx.runs.get(run.id)
+                due, present = tx.runs.due(resend_after=0.0, limit=100), tx.runs.get(run.id)
+            if due:
+                self._advance(due)
+                continue
             if is_final(present.state) or self.clock.now() >= over:
                 return
             moment = self._next(present, coming, over)
             self.clock.advance(max(0.0, (moment - self.clock.now()).total_seconds()))
             while coming and self._at(coming[0]) <= self.clock.now():
                 self._happens(coming.pop(0), run.id)
-            self._deliver()
 
     def _next(self, run: Run, coming: Sequence[Meanwhile], over: datetime) -> datetime:
         """Return when something is due: of the run, of what others do, or the end of the case."""
@@ -283,19 +284,14 @@ class _Play:
         moments += [self._at(each) for each in coming[:1]]
         return min(moments)
 
-    def _deliver(self) -> None:
-        """Let the executor do what is due, until nothing is: sweeper and carrier in one."""
-        while True:
-            with self.database.reading() as tx:
-                due = tx.runs.due(resend_after=0.0, limit=100)
-            if not due:
-                return
-            for run_id in due:
-                self.turns += 1
-                if self.turns > MAX_TURNS:
-                    msg = f"it does not come to rest: {MAX_TURNS} turns"
-                    raise Refused(msg)
-                self.executor.advance(run_id)
+    def _advance(self, due: Sequence[str]) -> None:
+        """Let the executor do what is due: sweeper and carrier in one."""
+        for run_id in due:
+            self.turns += 1
+            if self.turns > MAX_TURNS:
+                msg = f"it does not come to rest: {MAX_TURNS} turns"
+                raise Refused(msg)
+            self.executor.advance(run_id)
 
     def _at(self, event: Meanwhile) -> datetime:
         return self.began + timedelta(seconds=event.after)
