@@ -105,6 +105,7 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "hung-replica",
         "gray-replica-isolate",
         "crash-loop",
+        "gpu-ladder",
     }
 
 
