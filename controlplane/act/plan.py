@@ -12,14 +12,13 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from controlplane.kernel.errors import InvalidInput
 from controlplane.model.base import Model
 from controlplane.model.graph import check_order, dependencies, ranks
 from controlplane.model.playbook import (
+    Approval,
     Limits,
     OnFailure,
     Playbook,
-    PlaybookSpec,
     QueryCheck,
     SignalCheck,
     Step,
@@ -33,6 +32,7 @@ class RunPlan(Model):
     verify: tuple[SignalCheck | QueryCheck, ...] = ()
     on_failure: OnFailure = OnFailure()
     limits: Limits = Limits()
+    approval: Approval | None = None
 
     @model_validator(mode="after")
     def _steps_have_an_order(self) -> Self:
@@ -41,13 +41,20 @@ class RunPlan(Model):
 
     @classmethod
     def of_playbook(cls, playbook: Playbook) -> RunPlan:
-        """Return the plan of a playbook; `InvalidInput` for what this version cannot execute yet."""
+        """Return the plan of a playbook."""
         spec = playbook.spec
-        for what, asked in _not_yet(spec).items():
-            if asked:
-                msg = f"{playbook.name}: {what} cannot be executed by this version"
-                raise InvalidInput(msg)
-        return cls(steps=spec.steps, verify=spec.verify, on_failure=spec.on_failure, limits=spec.limits)
+        return cls(
+            steps=spec.steps,
+            verify=spec.verify,
+            on_failure=spec.on_failure,
+            limits=spec.limits,
+            approval=spec.approval,
+        )
+
+    def asking(self) -> RunPlan:
+        """Return the plan with people asked before it starts, whatever the playbook's own condition."""
+        asked = (self.approval or Approval()).model_copy(update={"when": None})
+        return self.model_copy(update={"approval": asked})
 
     @classmethod
     def of_notices(cls, channels: Sequence[str]) -> RunPlan:
@@ -88,10 +95,3 @@ class RunPlan(Model):
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
-
-
-def _not_yet(spec: PlaybookSpec) -> dict[str, bool]:
-    """What a playbook may say and no run does yet: it is refused, never left out in silence."""
-    return {
-        "`approval`": spec.approval is not None,
-    }

@@ -13,6 +13,7 @@ from controlplane.act import loops, order
 from controlplane.act.calls import deadline, interrupted, resume
 from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
+from controlplane.act.gate import approval_due
 from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare, unblock
 from controlplane.act.take_back import not_taken_back
 from controlplane.act.verify import verify
@@ -62,6 +63,9 @@ def _queued(turn: Turn) -> Next:
     ahead = turn.tx.runs.ahead_in_group(turn.run)
     if ahead is not None:
         return _wait(turn, GROUP_SECONDS, f"waits for {ahead.name} ({ahead.id}) of group {turn.run.group}")
+    asked = approval_due(turn)
+    if asked is not None:
+        return asked
     turn.move(RunState.RUNNING, f"{turn.parts.owner} starts it")
     return CONTINUE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controlplane.actions.approval_request import ApprovalRequest
 from controlplane.actions.cache_prewarm import CachePrewarm
 from controlplane.actions.capacity_check import CapacityCheck
 from controlplane.actions.gpu_recycle import GpuRecycle
@@ -23,6 +24,7 @@ from controlplane.actions.workload_restart import WorkloadRestart
 from controlplane.model.action import ActionRegistry
 
 BUILTIN = (
+    ApprovalRequest,
     CachePrewarm,
     CapacityCheck,
     GpuRecycle,

@@ -8,11 +8,13 @@ import socket
 from functools import partial
 from importlib.metadata import entry_points
 
+from controlplane.act.approve import StoreApprovals
 from controlplane.act.executor import Executor
 from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import action_registry
 from controlplane.carrier import Sender
 from controlplane.model.action import SignalReader
+from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
 from controlplane.model.ports import Engines, Halts, Metrics, Notifier, Web
 from controlplane.notify.web import AllowedWeb
@@ -34,6 +36,7 @@ def open_ports(settings: Settings, database: Database) -> dict[type, object]:
         Database: database,
         Platform: LabPlatform(settings.platform, clock=database.clock),
         SignalReader: StoreSignals(database),
+        Approvals: StoreApprovals(database),
         Metrics: source,
         Notifier: WebhookNotifier(partial(_channels, database)),
         Engines: HttpEngines(),

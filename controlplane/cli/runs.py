@@ -18,12 +18,17 @@ from controlplane.kernel.clock import to_rfc3339
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from controlplane.act.approve import Answer
     from controlplane.model.records import Run
     from controlplane.store.transaction import Transaction
 
 Limit = Annotated[int, typer.Option(help="At most so many, newest first.", min=1, max=1000)]
 Active = Annotated[bool, typer.Option("--active", help="Only those that have not ended.")]
 RunId = Annotated[str, typer.Argument(help="The run's id.", metavar="RUN")]
+Comment = Annotated[str, typer.Option("--comment", help="What you say to it; it is written down.")]
+ApprovalId = Annotated[
+    str | None, typer.Option("--approval", help="Which decision, when the run waits for more than one.")
+]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is written into the run's journal.")]
 
 
@@ -34,7 +39,7 @@ def register(app: typer.Typer) -> None:
     runs_app.command("list")(list_runs)
     runs_app.command("show")(show_run)
     runs_app.command("logs")(logs)
-    for command in (cancel, retry, undo, pause, continue_):
+    for command in (approve, reject, cancel, retry, undo, pause, continue_):
         runs_app.command(command.__name__.rstrip("_"))(command)
     app.add_typer(runs_app, name="runs")
 
@@ -86,6 +91,7 @@ def show_run(run: RunId, state_dir: StateDir = None, output: FormatOption = Form
             "attempts": tx.steps.attempts(run),
             "journal": tx.journal.list(run),
             "undo": tx.undo.list(run),
+            "approvals": tx.approvals.list(run=run),
         }
     if output is Format.JSON:
         emit_json(story)
@@ -96,6 +102,13 @@ def show_run(run: RunId, state_dir: StateDir = None, output: FormatOption = Form
     steps = [(s.position, s.id, s.uses, s.state, s.attempt, s.error) for s in story["steps"]]
     emit_table("Steps", ("#", "step", "uses", "state", "attempts", "error"), steps, "No step.")
     _journal(story["journal"])
+    asked = [
+        (a.id, a.step or "(run)", a.text, _time(a.expires_at), a.decision or "waits", a.decided_by, a.comment)
+        for a in story["approvals"]
+    ]
+    if asked:
+        columns = ("approval", "step", "asks", "until", "decision", "by", "comment")
+        emit_table("Approvals", columns, asked, "")
     undo = [(u.step, u.target, u.field, u.before, u.applied, u.status, u.detail) for u in story["undo"]]
     emit_table(
         "Undo", ("step", "target", "field", "before", "applied", "status", "detail"), undo, "Nothing to undo."
@@ -117,6 +130,52 @@ def logs(
         emit_json(lines)
         return
     _journal(lines)
+
+
+def approve(
+    run: RunId,
+    state_dir: StateDir = None,
+    comment: Comment = "",
+    approval: ApprovalId = None,
+    as_: As = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Let a run that waits for people start, or go on; whoever started it may not."""
+    _decide(state_dir, output, run, "approved", comment, approval, as_)
+
+
+def reject(
+    run: RunId,
+    state_dir: StateDir = None,
+    comment: Comment = "",
+    approval: ApprovalId = None,
+    as_: As = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Refuse what a run asks: it is cancelled, or the step that asks fails."""
+    _decide(state_dir, output, run, "rejected", comment, approval, as_)
+
+
+def _decide(
+    state_dir: Path | None,
+    output: Format,
+    run: str,
+    answer: Answer,
+    comment: str,
+    approval: str | None,
+    as_: str | None,
+) -> None:
+    """Decide on the database, where everybody may do everything, except approve what they started."""
+    from controlplane.act.approve import decide_approval, waiting_approval
+    from controlplane.model.identity import Role
+
+    with database(state_dir) as db, db.transaction() as tx:
+        asked = waiting_approval(tx, run, approval)
+        found = decide_approval(tx, asked, answer, by=who(as_), role=Role.ADMIN, comment=comment)
+    if output is Format.JSON:
+        emit_json(found)
+        return
+    out.print(f"{found.id} of {run} is {found.decision} by {found.decided_by}.", markup=False)
 
 
 def cancel(

@@ -125,7 +125,8 @@ class Desk:
                 self.record(tx, case, outcome, verdicts, run=notice)
                 return outcome, None
             scope = {**request.scope, "limits": limits}
-            run = start_run(tx, replace(request, scope=scope), self.wake)
+            plan = request.plan.asking() if guards.asks_people(case) else request.plan
+            run = start_run(tx, replace(request, scope=scope, plan=plan), self.wake)
         except FleetwardError as error:
             self.record(tx, case, "refused", (*verdicts, _broken(str(error))))
             return "refused", None

@@ -96,12 +96,8 @@ def halt(case: Case) -> GuardVerdict:
 
 
 def mode(case: Case) -> GuardVerdict:
-    """Refuse unless policy, service and playbook all say auto; what a person starts is no automation."""
-    modes: dict[str, Mode | None] = {
-        "policy": case.view.policy.mode,
-        "service": case.view.service.spec.mode,
-        "playbook": case.playbook.spec.mode,
-    }
+    """Refuse what is only watched or planned; what a person starts is no automation."""
+    modes = _modes(case)
     found = strictest(*modes.values())
     values = {name: value or "auto" for name, value in modes.items()}
     if found == MODES[-1]:
@@ -109,12 +105,23 @@ def mode(case: Case) -> GuardVerdict:
     if case.by is not None:
         return _say("mode", ALLOW, f"started by {case.by}: mode {found} binds automation", **values)
     who = ", ".join(name for name, value in modes.items() if value == found)
-    what = {
-        "observe": "watched only",
-        "dryRun": "planned only",
-        "approve": "a person must start it",
-    }[found]
+    if found == "approve":
+        return _say("mode", ALLOW, f"mode approve ({who}): people are asked before it starts", **values)
+    what = {"observe": "watched only", "dryRun": "planned only"}[found]
     return _say("mode", REFUSE, f"mode {found} ({who}): {what}", **values)
+
+
+def asks_people(case: Case) -> bool:
+    """Tell whether the mode in force is that people are asked; what a person starts is not asked for."""
+    return case.by is None and strictest(*_modes(case).values()) == "approve"
+
+
+def _modes(case: Case) -> dict[str, Mode | None]:
+    return {
+        "policy": case.view.policy.mode,
+        "service": case.view.service.spec.mode,
+        "playbook": case.playbook.spec.mode,
+    }
 
 
 def sources(case: Case) -> GuardVerdict:

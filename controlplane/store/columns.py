@@ -1,4 +1,4 @@
-"""Types of columns that mean the same on SQLite and PostgreSQL: an instant, a JSON value.
+"""Columns, and types of columns that mean the same on SQLite and PostgreSQL: an instant, a JSON value.
 
 SQLite has no instants: they are stored as UTC text with microseconds, which sorts by time.
 A naive datetime is refused, since nobody could tell what it means.
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import from_json, to_json
-from sqlalchemy import JSON, DateTime
+from sqlalchemy import JSON, Column, DateTime, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -48,3 +48,25 @@ def dump_json(value: Any) -> str:
 def load_json(text: str | bytes) -> Any:
     """Read it back."""
     return from_json(text)
+
+
+def text_column(name: str, default: str | None = "", **options: Any) -> Column[Any]:
+    """A text; with a default it is never null."""
+    if default is None:
+        return Column(name, Text, nullable=True, **options)
+    return Column(name, Text, nullable=False, default=default, **options)
+
+
+def name_column(name: str, **options: Any) -> Column[Any]:
+    """A text that is never null, and has no default."""
+    return Column(name, Text, nullable=False, **options)
+
+
+def time_column(name: str, *, required: bool = False, **options: Any) -> Column[Any]:
+    """An instant; null unless it is required."""
+    return Column(name, Instant, nullable=not required, **options)
+
+
+def json_column(name: str) -> Column[Any]:
+    """A JSON object, empty when nothing is given."""
+    return Column(name, JsonValue, nullable=False, default=dict)

@@ -10,7 +10,11 @@ from typing import Any
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text
 
-from controlplane.store.columns import Instant, JsonValue
+from controlplane.store.columns import JsonValue
+from controlplane.store.columns import json_column as _json
+from controlplane.store.columns import name_column as _name
+from controlplane.store.columns import text_column as _text
+from controlplane.store.columns import time_column as _time
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -20,25 +24,6 @@ NAMING = {
 }
 
 metadata = MetaData(naming_convention=NAMING)
-
-
-def _text(name: str, default: str | None = "", **options: Any) -> Column[Any]:
-    """A text; with a default it is never null."""
-    if default is None:
-        return Column(name, Text, nullable=True, **options)
-    return Column(name, Text, nullable=False, default=default, **options)
-
-
-def _name(name: str, **options: Any) -> Column[Any]:
-    return Column(name, Text, nullable=False, **options)
-
-
-def _time(name: str, *, required: bool = False, **options: Any) -> Column[Any]:
-    return Column(name, Instant, nullable=not required, **options)
-
-
-def _json(name: str) -> Column[Any]:
-    return Column(name, JsonValue, nullable=False, default=dict)
 
 
 def _of_run(**options: Any) -> Column[Any]:
@@ -201,6 +186,26 @@ undo_records = Table(
     _time("at", required=True),
     Index("uq_undo_records_field", "run", "step", "target", "field", unique=True),
     sqlite_autoincrement=True,
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    _name("id", primary_key=True),
+    _of_run(),
+    _text("step"),  # empty: the run itself
+    _name("text"),
+    Column("roles", JsonValue, nullable=False, default=list),
+    _name("on_timeout"),
+    _time("requested_at", required=True),
+    _time("expires_at", required=True),
+    _text("decision", None),
+    _time("decided_at"),
+    _text("decided_by"),
+    _text("comment"),
+    _json("preview"),
+    Index("uq_approvals_run_step", "run", "step", unique=True),
+    Index(None, "decision", "expires_at"),
 )
 
 incidents = Table(

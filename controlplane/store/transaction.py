@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from controlplane.store.alerts import AlertRepository
+from controlplane.store.approvals import ApprovalRepository
 from controlplane.store.decisions import DecisionRepository
 from controlplane.store.documents import DocumentRepository
 from controlplane.store.events import EventRepository
@@ -29,6 +30,10 @@ class Transaction(Unit):
     @cached_property
     def documents(self) -> DocumentRepository:
         return DocumentRepository(self)
+
+    @cached_property
+    def approvals(self) -> ApprovalRepository:
+        return ApprovalRepository(self)
 
     @cached_property
     def runs(self) -> RunRepository:

@@ -175,6 +175,12 @@ def ending_keeps(move: Move) -> None:
         move.tx.undo.keep(move.record.id, detail)
 
 
+def ending_withdraws_questions(move: Move) -> None:
+    """Nobody decides for a run that has ended."""
+    if is_final(move.new):
+        move.tx.approvals.withdraw(move.record.id, f"the run is {move.new}")
+
+
 # ── Rules of steps ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -289,6 +295,7 @@ _ENTRIES: dict[type[Record], _Entry] = {
             ending_leaves_nothing_open,
             ending_keeps,
             ending_is_told_to_its_cause,
+            ending_withdraws_questions,
             ending_is_not_due,
         ),
         _tell_run,

@@ -78,7 +78,7 @@ def test_users_are_not_sent_back_into_harm_until_the_canary_is_good(tmp_path: Pa
     run = shifted(rig, **ESCALATE)
     rig.signals.canary = False
     ended = rig.finish(undo(rig, run))
-    assert (ended.state, ended.result) == (RunState.FAILED, {"undo": {"withheld": 1}})
+    assert (ended.state, ended.result["undo"]) == (RunState.FAILED, {"withheld": 1})
     assert (rig.weights()["zone-a"], rig.undo(run)[0].status) == (0, UndoStatus.WITHHELD)
     assert [sent[1] for sent in rig.outbox.sent] == ["oncall"]
     assert rig.out_of_service() == {"chat/local/zone-a"}

@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import event
 
+from controlplane.act.approve import StoreApprovals
 from controlplane.act.cancel import cancel_run, supersede_run
 from controlplane.act.executor import Executor
 from controlplane.act.plan import RunPlan
@@ -31,6 +32,7 @@ from controlplane.model.action import (
     ActionRegistry,
     SignalReader,
 )
+from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
 from controlplane.model.ports import Metrics, Notification, Notifier
 from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
@@ -194,6 +196,7 @@ class Rig:
         ports: dict[type, object] = {
             Platform: self.platform,
             SignalReader: self.signals,
+            Approvals: StoreApprovals(self.database),
             Metrics: self.metrics,
             Notifier: self.outbox,
         }
@@ -204,7 +207,7 @@ class Rig:
 
     def start(self, *steps: Mapping[str, Any], **more: Any) -> Run:
         """Start a run of these steps; the rest of the plan and of the request by keyword."""
-        plan_keys = {"verify", "onFailure", "limits"}
+        plan_keys = {"verify", "onFailure", "limits", "approval"}
         spec = {key: more.pop(key) for key in plan_keys & more.keys()}
         plan = RunPlan.model_validate({"steps": list(steps), **spec})
         values: dict[str, Any] = {"kind": "playbook", "name": "test", "target": str(ZONE_A), **more}

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import Ambiguous
 from controlplane.model.action import Action, Change, SignalReader, UndoRecord, UndoResult
+from controlplane.model.approval import ApprovalRecord, Approvals, Question
 from controlplane.model.outcome import Again, Outcome
 from controlplane.model.ports import (
     Engines,
@@ -175,6 +176,28 @@ class FakeEngines:
 
 
 @dataclass
+class Yes:
+    """`Approvals` of somebody who says yes to everything."""
+
+    clock: Clock
+
+    def ask(self, run: str, step: str, question: Question) -> ApprovalRecord:
+        now = self.clock.now()
+        return ApprovalRecord(
+            id="apr-1",
+            run=run,
+            step=step,
+            text=question.text,
+            roles=question.roles,
+            requested_at=now,
+            expires_at=now,
+            decision="approved",
+            decided_at=now,
+            decided_by="bob",
+        )
+
+
+@dataclass
 class StepContext:
     """One call's context. ``records`` and ``notes`` are the driver's."""
 
@@ -234,6 +257,7 @@ class StepDriver:
             Halts: self.halts,
             Web: self.web,
             Engines: self.engines,
+            Approvals: Yes(self.clock),
         }
         self.state: dict[str, Any] = {}
         self.records: dict[tuple[str, str], UndoRecord] = {}

@@ -141,6 +141,7 @@ export const anOverview = (set: Partial<Overview> = {}): Overview => ({
   openIncidents: [],
   activeRuns: [],
   activeDrill: null,
+  approvals: [],
   drills: [],
   halts: [],
   outOfService: [],
@@ -252,6 +253,7 @@ export const aRunDetail = (set: Partial<RunDetail> = {}): RunDetail => ({
   incident: anIncident(),
   faults: [],
   outOfService: [],
+  approvals: [],
   ...set,
 });
 

@@ -47,6 +47,7 @@ def get_overview(services: Given) -> OverviewView:
             history=fleet.history if fleet else (),
             sources=fleet.sources if fleet else (),
             open_incidents=tuple(tx.incidents.list(open=True, limit=SHOWN)),
+            approvals=tuple(tx.approvals.list(waiting=True)),
             active_runs=tuple(RunSummary.model_validate(run) for run in runs),
             active_drill=_active_drill(tx, runs),
             drills=_spans(tx, fleet.history[0].at if fleet and fleet.history else tx.now - HISTORY),

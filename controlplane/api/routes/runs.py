@@ -53,6 +53,7 @@ def get_run(run_id: str, services: Given) -> RunDetail:
             attempts=tuple(tx.steps.attempts(run_id)),
             journal=tuple(tx.journal.list(run_id)),
             undo=tuple(tx.undo.list(run_id)),
+            approvals=tuple(tx.approvals.list(run=run_id)),
             decision=decisions[0] if decisions else None,
             incident=tx.incidents.find(run.incident) if run.incident is not None else None,
             faults=tuple(tx.faults.list(run=run_id)) if run.kind == "drill" else (),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from controlplane.api.views.playbooks import Diagnostic
 from controlplane.api.views.runs import RunSummary
+from controlplane.model.approval import ApprovalRecord
 from controlplane.model.base import Mode, Model
 from controlplane.model.overview import Headline, HistoryPoint, SourceState, ZoneCell
 from controlplane.model.records import FaultRecord, Halt, Incident, OutOfService
@@ -45,6 +46,7 @@ class OverviewView(Model):
     sources: tuple[SourceState, ...]
     open_incidents: tuple[Incident, ...] = Field(description="those that are not resolved, newest first")
     active_runs: tuple[RunSummary, ...]
+    approvals: tuple[ApprovalRecord, ...] = Field(default=(), description="what waits for a decision")
     active_drill: ActiveDrill | None
     drills: tuple[DrillSpan, ...] = Field(description="drills within the history's time")
     halts: tuple[Halt, ...] = Field(description="halts in force")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from controlplane.model.approval import ApprovalRecord
 from controlplane.model.base import Model
 from controlplane.model.records import (
     AttemptRecord,
@@ -68,6 +69,13 @@ class CancelRequest(OperationRequest):
     undo: bool = Field(default=True, description="take back what it did; a drill always does")
 
 
+class DecisionRequest(Model):
+    """What somebody says to a decision; which one, when a run waits for more than one."""
+
+    comment: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)] = ""
+    approval: str | None = None
+
+
 class RunDetail(Model):
     """One run with everything that explains it."""
 
@@ -76,6 +84,7 @@ class RunDetail(Model):
     attempts: tuple[AttemptRecord, ...]
     journal: tuple[JournalLine, ...]
     undo: tuple[UndoView, ...]
+    approvals: tuple[ApprovalRecord, ...] = Field(default=(), description="what it asked of people")
     decision: Decision | None = Field(default=None, description="the decision that started it")
     incident: Incident | None = None
     faults: tuple[FaultRecord, ...] = Field(default=(), description="of a drill: its ledger")

@@ -415,6 +415,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve
+         * @description Let a run that waits for people start, or go on; whoever started it may not.
+         */
+        post: operations["approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/cancel": {
         parameters: {
             query?: never;
@@ -469,6 +489,26 @@ export interface paths {
          * @description Keep a run from starting its next step, until somebody lets it go on.
          */
         post: operations["pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject
+         * @description Refuse what a run asks: it is cancelled, or the step that asks fails.
+         */
+        post: operations["reject"];
         delete?: never;
         options?: never;
         head?: never;
@@ -612,6 +652,59 @@ export interface components {
             changed: number;
             /** Received */
             received: number;
+        };
+        /**
+         * ApprovalRecord
+         * @description What is asked, of whom, until when, and what came of it.
+         *
+         *     ``step`` None: whether the run may start. ``decision`` None while it waits. ``preview``:
+         *     what the run would touch, as it looked when it was asked.
+         */
+        ApprovalRecord: {
+            /**
+             * Comment
+             * @default
+             */
+            comment: string;
+            /** Decidedat */
+            decidedAt: string | null;
+            /**
+             * Decidedby
+             * @default
+             */
+            decidedBy: string;
+            /** Decision */
+            decision: ("approved" | "rejected" | "withdrawn") | null;
+            /**
+             * Expiresat
+             * Format: date-time
+             */
+            expiresAt: string;
+            /** Id */
+            id: string;
+            /**
+             * Ontimeout
+             * @default deny
+             * @enum {string}
+             */
+            onTimeout: "deny" | "allow";
+            /** Preview */
+            preview: {
+                [key: string]: unknown;
+            };
+            /**
+             * Requestedat
+             * Format: date-time
+             */
+            requestedAt: string;
+            /** Roles */
+            roles: components["schemas"]["Role"][];
+            /** Run */
+            run: string;
+            /** Step */
+            step: string | null;
+            /** Text */
+            text: string;
         };
         /**
          * AttemptRecord
@@ -760,6 +853,19 @@ export interface components {
              * @description how many match, also beyond the items
              */
             total: number;
+        };
+        /**
+         * DecisionRequest
+         * @description What somebody says to a decision; which one, when a run waits for more than one.
+         */
+        DecisionRequest: {
+            /** Approval */
+            approval?: string | null;
+            /**
+             * Comment
+             * @default
+             */
+            comment: string;
         };
         /**
          * Diagnostic
@@ -1372,6 +1478,12 @@ export interface components {
             activeDrill: components["schemas"]["ActiveDrill"] | null;
             /** Activeruns */
             activeRuns: components["schemas"]["RunSummary"][];
+            /**
+             * Approvals
+             * @description what waits for a decision
+             * @default []
+             */
+            approvals: components["schemas"]["ApprovalRecord"][];
             /** Cluster */
             cluster: string | null;
             /**
@@ -1795,6 +1907,12 @@ export interface components {
          * @description One run with everything that explains it.
          */
         RunDetail: {
+            /**
+             * Approvals
+             * @description what it asked of people
+             * @default []
+             */
+            approvals: components["schemas"]["ApprovalRecord"][];
             /** Attempts */
             attempts: components["schemas"]["AttemptRecord"][];
             /** @description the decision that started it */
@@ -3036,6 +3154,82 @@ export interface operations {
             };
         };
     };
+    approve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalRecord"];
+                };
+            };
+            /** @description `signed_out` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `conflict` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
     cancel: {
         parameters: {
             query?: never;
@@ -3210,6 +3404,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description `signed_out` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `conflict` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    reject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalRecord"];
                 };
             };
             /** @description `signed_out` */

@@ -19,6 +19,7 @@ PERMISSION = re.compile(
     r"(get|list|watch|create|update|patch|delete) (core|apps|batch|[a-z0-9]+(\.[a-z0-9-]+)+)/[a-z]+(/[a-z]+)?"
 )
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "approval.request": {"text": "go on?"},
     "cache.prewarm": {"zone": "zone-a", "prompts": ["You are a helpful assistant."]},
     "capacity.check": {"without": "zone-a", "perReplica": 4},
     "gpu.recycle": {"replica": "replica-a1-0"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from fastapi.testclient import TestClient
 
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
+from controlplane.api.auth import issue_api_token
 from controlplane.model.action import Change
+from controlplane.model.approval import Question
+from controlplane.model.identity import Role
 from controlplane.model.records import Run
 from controlplane.model.states import RunState
 from controlplane.model.target import Target
@@ -109,3 +113,47 @@ def test_a_run_that_is_not_there_is_not_found(
     client: TestClient, bearer: dict[str, str], operation: str
 ) -> None:
     assert client.post(f"/api/v1/runs/run-none/{operation}", json={}, headers=bearer).status_code == 404
+
+
+@pytest.fixture
+def asked(start: Start, database: Database) -> Run:
+    """A run that the admin started, and that waits for an approver."""
+    run = start(started_by="admin")
+    with database.transaction() as tx:
+        tx.approvals.ask(run.id, None, Question(text="may it run?", timeout=300), {"steps": []})
+    return run
+
+
+def token(database: Database, name: str, role: Role) -> dict[str, str]:
+    with database.transaction() as tx:
+        secret = issue_api_token(tx, name, role, tx.now + timedelta(hours=1), by="admin")
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_an_approver_decides_and_an_operator_or_the_starter_does_not(
+    client: TestClient, bearer: dict[str, str], asked: Run, database: Database
+) -> None:
+    path = f"/api/v1/runs/{asked.id}/approve"
+    operator = client.post(path, json={}, headers=token(database, "olga", Role.OPERATOR))
+    starter = client.post(path, json={}, headers=bearer)
+    assert (operator.status_code, starter.status_code) == (403, 403)
+    assert "somebody else must approve it" in starter.json()["detail"]
+    ada = token(database, "ada", Role.APPROVER)
+    done = client.post(path, json={"comment": "go"}, headers=ada).json()
+    assert (done["decision"], done["decidedBy"], done["comment"]) == ("approved", "ada", "go")
+    assert client.post(path, json={}, headers=ada).json() == done
+    assert client.post(f"/api/v1/runs/{asked.id}/reject", json={}, headers=ada).status_code == 409
+
+
+def test_what_waits_is_on_the_run_and_on_the_overview(client: TestClient, asked: Run) -> None:
+    (found,) = client.get(f"/api/v1/runs/{asked.id}").json()["approvals"]
+    assert (found["text"], found["roles"], found["decision"]) == ("may it run?", ["approver"], None)
+    assert [each["id"] for each in client.get("/api/v1/overview").json()["approvals"]] == [found["id"]]
+
+
+def test_a_run_that_asks_nobody_cannot_be_approved(
+    client: TestClient, bearer: dict[str, str], start: Start
+) -> None:
+    answer = client.post(f"/api/v1/runs/{start().id}/approve", json={}, headers=bearer)
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith("waits for nobody's decision")

@@ -11,7 +11,8 @@ import pytest
 from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.kernel.clock import SystemClock
-from controlplane.kernel.errors import Conflict, InvalidInput, NotFound
+from controlplane.kernel.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from controlplane.model.approval import Question
 from controlplane.model.records import Run
 from controlplane.model.states import RunState
 from controlplane.store.database import Database
@@ -87,3 +88,16 @@ def test_what_makes_no_sense_is_refused(fleetward: Fleetward, start: Start) -> N
     for command in ("cancel", "pause", "continue", "retry", "undo"):
         assert isinstance(fleetward("runs", command, run.id).error, Conflict)
         assert isinstance(fleetward("runs", command, "run-none").error, NotFound)
+
+
+def test_somebody_else_approves_what_one_started(fleetward: Fleetward, start: Start, tmp_path: Path) -> None:
+    run = start(started_by="cli:ada")
+    database = Database(f"sqlite:///{tmp_path / 'state' / 'fleetward.db'}", SystemClock())
+    with database.transaction() as tx:
+        tx.approvals.ask(run.id, None, Question(text="may it run?", timeout=300), {})
+    database.close()
+    assert isinstance(fleetward("runs", "approve", run.id, "--as", "ada").error, NotAllowed)
+    done = fleetward("runs", "approve", run.id, "--as", "bob", "--comment", "go", "-o", "json").json()
+    assert (done["decision"], done["decidedBy"]) == ("approved", "cli:bob")
+    assert isinstance(fleetward("runs", "reject", run.id, "--as", "eve").error, Conflict)
+    assert "may it run?" in fleetward("runs", "show", run.id).text

@@ -66,9 +66,16 @@ def test_a_halt_covers_what_it_names(scope: dict[str, str], verdict: Verdict) ->
 
 def test_the_strictest_mode_holds_and_says_whose_it_is() -> None:
     found = guards.mode(case({"mode": "approve"}))
-    assert found.verdict is Verdict.REFUSE
-    assert found.message == "mode approve (playbook): a person must start it"
+    assert found.verdict is Verdict.ALLOW
+    assert found.message == "mode approve (playbook): people are asked before it starts"
     assert found.values == {"policy": "auto", "service": "auto", "playbook": "approve"}
+    assert guards.mode(case({"mode": "observe"})).verdict is Verdict.REFUSE
+
+
+def test_people_are_asked_in_mode_approve_unless_one_of_them_starts_it() -> None:
+    assert guards.asks_people(case({"mode": "approve"}))
+    assert not guards.asks_people(case({"mode": "auto"}))
+    assert not guards.asks_people(case({"mode": "approve"}, by="ada"))
 
 
 def test_a_source_that_is_not_fresh_refuses_and_a_new_leader_waits() -> None:

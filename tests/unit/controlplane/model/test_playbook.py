@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from controlplane.act.plan import RunPlan
-from controlplane.kernel.errors import InvalidInput
 from controlplane.model.documents import load_bundle
 from controlplane.model.graph import dependencies, ranks
-from controlplane.model.playbook import Escalation, ForEach, Playbook, PlaybookSpec, Retry, Step
+from controlplane.model.playbook import Approval, Escalation, ForEach, Playbook, PlaybookSpec, Retry, Step
 
 
 def steps(**needs: list[str] | None) -> tuple[Step, ...]:
@@ -93,8 +92,10 @@ def test_everything_that_a_step_may_say_is_read_and_written_out_again() -> None:
     assert Playbook.model_validate(playbook.model_dump(mode="json", by_alias=True)) == playbook
 
 
-def test_what_no_run_can_execute_yet_is_refused_at_the_start() -> None:
+def test_a_run_executes_all_that_its_playbook_says() -> None:
     playbook = load_bundle([("all.yaml", FULL)]).of("Playbook")["all-of-it"]
     assert isinstance(playbook, Playbook)
-    with pytest.raises(InvalidInput, match="cannot be executed by this version"):
-        RunPlan.of_playbook(playbook)
+    plan, spec = RunPlan.of_playbook(playbook), playbook.spec
+    assert (plan.steps, plan.verify, plan.on_failure) == (spec.steps, spec.verify, spec.on_failure)
+    assert (plan.limits, plan.approval) == (spec.limits, spec.approval)
+    assert plan.asking().approval == Approval()

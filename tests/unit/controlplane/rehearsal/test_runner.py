@@ -22,7 +22,7 @@ POLICY = """
 apiVersion: fleetward.dev/v1
 kind: Policy
 metadata: {name: ours}
-spec: {mode: approve}
+spec: {mode: observe}
 """
 
 
