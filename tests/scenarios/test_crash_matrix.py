@@ -39,10 +39,12 @@ def everything(request: pytest.FixtureRequest) -> bool:
 def tell(request: pytest.FixtureRequest, everything: bool) -> Callable[[str], None]:
     """Say what was tried, when all of it was asked for."""
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    capture = request.config.pluginmanager.get_plugin("capturemanager")
 
     def say(line: str) -> None:
-        if everything and reporter is not None:
-            reporter.write_line(f"\n{line}")
+        if everything and reporter is not None and capture is not None:
+            with capture.global_and_fixture_disabled():
+                reporter.write_line(f"\n{line}")
 
     return say
 
