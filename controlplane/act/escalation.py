@@ -159,14 +159,14 @@ def _request(turn: Turn, rung: Rung, name: str) -> StartRequest:
     )
     request = replace(request, signal=origin.signal)
     spec = Policy.model_validate(policy[0].body).spec if policy else PolicySpec()
-    _judge(turn, playbook, request, spec, incident)
-    return request
+    asks = _judge(turn, playbook, request, spec, incident)
+    return replace(request, plan=request.plan.asking()) if asks else request
 
 
 def _judge(
     turn: Turn, playbook: Playbook, request: StartRequest, policy: PolicySpec, incident: Incident | None
-) -> None:
-    """Raise `Refused` for the first guard that does not allow it, or when the playbook does not apply."""
+) -> bool:
+    """Tell whether people are asked first; raise `Refused` for what stands against the playbook."""
     service = turn.pinned.service
     nothing = Topology(service=service.name, cluster=service.target.cluster, zones=(), observed_at=turn.now)
     runs = turn.tx.runs.list(RunQuery(service=service.name, name=playbook.name), limit=200)
@@ -191,3 +191,4 @@ def _judge(
     if playbook.spec.when is not None and not evaluate(playbook.spec.when, names):
         msg = f"`{playbook.spec.when}` is false"
         raise Refused(msg)
+    return guards.asks_people(case)

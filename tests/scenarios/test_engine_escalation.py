@@ -11,7 +11,7 @@ from controlplane.model.action import UndoStatus
 from controlplane.model.outcome import Again, Failed, FailureKind
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Run
-from controlplane.model.states import RunState
+from controlplane.model.states import RunState, StepState
 from controlplane.store.runs import RunQuery
 from tests.support.rig import Rig
 from tests.support.scripted import Scripted, failing, knob, step
@@ -103,7 +103,6 @@ def test_playbooks_that_escalate_to_each_other_end(tmp_path: Path) -> None:
     ("spec", "policy", "why"),
     [
         ({"mode": "observe"}, None, "mode observe"),
-        ({}, {"mode": "approve"}, "mode approve"),
         ({"when": "incident.zone == 'zone-b'"}, None, "is false"),
         ({"inputs": {"x": {"type": "number"}}}, None, "input `x` is missing"),
         ({"budget": {"maxRuns": 1, "window": "1h"}}, None, "1 of 1 runs within 1h are used"),
@@ -121,6 +120,14 @@ def test_a_playbook_that_may_not_run_is_passed_over_with_the_reason(
     outcomes = [each["outcome"] for each in run.result["escalated"]]
     assert why in outcomes[0]
     assert outcomes[1:] == ["not started: no playbook `no-such` is in force", "told"]
+
+
+def test_in_mode_approve_people_are_asked_before_the_next_playbook_starts(tmp_path: Path) -> None:
+    rig = rig_with(tmp_path, playbook("shed", "good"), policy={"mode": "approve"})
+    rig.finish(rig.start(step("fail"), onFailure={"escalate": [{"playbook": "shed"}]}))
+    rig.pass_time(5.0)
+    (shed,) = followers(rig)
+    assert (shed.state, rig.steps(shed)["only"].state) == (RunState.QUEUED, StepState.PENDING)
 
 
 def test_while_a_halt_is_in_force_no_other_playbook_is_started(tmp_path: Path) -> None:
