@@ -21,6 +21,9 @@ from controlplane.kernel.errors import NotFound, Unavailable
 LOOK_EVERY = 1.0
 """Seconds between two looks: who was killed and started again needs no watch any more."""
 
+_WATCHES: list[subprocess.Popen[bytes]] = []
+"""What this interpreter started: looked at with the next one, so that an ended watch is no zombie."""
+
 
 def watch(state_dir: Path, record: ProcessRecord, until: datetime) -> None:
     """Start the watch over a process. Raises `Unavailable` when none can be started."""
@@ -30,13 +33,15 @@ def watch(state_dir: Path, record: ProcessRecord, until: datetime) -> None:
     )  # fmt: skip
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root, MARK: str(state_dir.resolve())}
+    _WATCHES[:] = [each for each in _WATCHES if each.poll() is None]
     try:
-        subprocess.Popen(
+        started = subprocess.Popen(
             argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise Unavailable(f"nothing would continue {record.name} in time: {error}") from error
+    _WATCHES.append(started)
 
 
 def keep_watch(table: ProcessTable, name: str, pid: int, until: datetime, clock: Clock) -> bool:
