@@ -19,7 +19,13 @@ export const fails = (path: string, detail = 'the database does not answer') =>
 
 export const never = (path: string) => http.get(url(path), () => new Promise<never>(() => undefined));
 
-export const signedOut: Session = { signedIn: false, name: null, role: null, expiresAt: null, csrfToken: null };
+export const signedOut: Session = {
+  signedIn: false,
+  name: null,
+  role: null,
+  expiresAt: null,
+  csrfToken: null,
+};
 
 export const signedIn: Session = {
   signedIn: true,
