@@ -29,6 +29,7 @@ def incident_scope(target: str | None, incident: Incident | None = None) -> dict
         fields = {"id", "signal", "state", "severity", "tier", "title", "value", "objective"}
         scope |= incident.model_dump(mode="json", by_alias=False, include=fields)
         signal = Signal.parse(incident.signal)
+        scope |= {"xid": None, "rung": None, "fault": None}
         if signal.kind == GPU:
             scope |= {"xid": code_of(signal.name), "rung": incident.tier, "fault": ailment(signal.name).fault}
     return scope

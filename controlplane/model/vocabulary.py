@@ -32,6 +32,9 @@ INCIDENT: Mapping[str, str] = {
     "title": "the incident in one line",
     "value": "the measured value",
     "objective": "what the value should be",
+    "xid": "the code of a GPU's error, or null",
+    "rung": "where the ladder for GPU errors stands: what is to be done now, or null",
+    "fault": "what NVIDIA calls the GPU's error, or null",
 }
 """Of a run that a person started on a target only the first nine are there."""
 
