@@ -1,5 +1,6 @@
 /** Whole records, with what a test cares about set by it. */
 import type {
+  Approval,
   Decision,
   DrillReport,
   DrillSummary,
@@ -254,6 +255,34 @@ export const aRunDetail = (set: Partial<RunDetail> = {}): RunDetail => ({
   faults: [],
   outOfService: [],
   approvals: [],
+  ...set,
+});
+
+export const anApproval = (set: Partial<Approval> = {}): Approval => ({
+  id: 'appr-1',
+  run: 'run-1',
+  step: null,
+  text: 'Take zone-b out of traffic?',
+  roles: ['approver', 'admin'],
+  preview: {
+    steps: [
+      {
+        id: 'shift',
+        uses: 'traffic.shift',
+        outlook: 'runs',
+        why: '',
+        changes: [{ target: 'chat/local/zone-b', field: 'weight', before: 100, after: 0 }],
+      },
+    ],
+    blastRadius: { verdict: 'allow', message: '1 of 3 zones out', values: { zonesAfter: 1 } },
+  },
+  requestedAt: ago(20),
+  expiresAt: ago(-280),
+  onTimeout: 'deny',
+  decision: null,
+  decidedAt: null,
+  decidedBy: '',
+  comment: '',
   ...set,
 });
 

@@ -16,6 +16,7 @@ const byDomain: Record<string, (ref: string) => Key[]> = {
   tick: () => [overviewKey],
   reconnect: () => [],
   incident: () => [incidentsKey, overviewKey],
+  approval: () => [runsKey, overviewKey],
   run: () => [runsKey, incidentsKey, drillsKey, overviewKey],
   step: () => [runsKey],
   journal: () => [runsKey],

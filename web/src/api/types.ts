@@ -3,6 +3,7 @@ import type { components } from '@/api/schema';
 
 type Schemas = components['schemas'];
 
+export type Approval = Schemas['ApprovalRecord'];
 export type Attempt = Schemas['AttemptRecord'];
 export type Decision = Schemas['Decision'];
 export type DrillReport = Schemas['DrillReport'];

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { asApiError } from '@/api/client';
 import { t } from '@/texts';
@@ -12,16 +12,20 @@ type Props = {
   verb: string;
   /** Given for what destroys or cannot be taken back at once: the operator types it. */
   name?: string;
-  onConfirm: () => Promise<unknown>;
+  /** Given when people may say why: the label of the field. */
+  reason?: string;
+  onConfirm: (reason: string) => Promise<unknown>;
 };
 
 /** Asks before an action on the fleet. The dialog stays open with the reason when the action is refused. */
-export function ConfirmAction({ opened, onClose, title, explain, verb, name, onConfirm }: Props) {
+export function ConfirmAction({ opened, onClose, title, explain, verb, name, reason, onConfirm }: Props) {
   const [typed, setTyped] = useState('');
+  const [why, setWhy] = useState('');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const close = () => {
     setTyped('');
+    setWhy('');
     setError(null);
     onClose();
   };
@@ -29,10 +33,10 @@ export function ConfirmAction({ opened, onClose, title, explain, verb, name, onC
     setBusy(true);
     setError(null);
     try {
-      await onConfirm();
+      await onConfirm(why.trim());
       close();
-    } catch (reason) {
-      setError(asApiError(reason).message);
+    } catch (refusal) {
+      setError(asApiError(refusal).message);
     } finally {
       setBusy(false);
     }
@@ -53,6 +57,16 @@ export function ConfirmAction({ opened, onClose, title, explain, verb, name, onC
               value={typed}
               onChange={(event) => setTyped(event.currentTarget.value)}
               autoComplete="off"
+              data-autofocus
+            />
+          )}
+          {reason !== undefined && (
+            <Textarea
+              label={reason}
+              value={why}
+              onChange={(event) => setWhy(event.currentTarget.value)}
+              maxLength={500}
+              autosize
               data-autofocus
             />
           )}

@@ -1,4 +1,4 @@
-import { ago, anIncident, anOverview, aRunSummary, NOW } from '@test/factories';
+import { ago, anApproval, anIncident, anOverview, aRunSummary, NOW } from '@test/factories';
 import { describe, expect, it } from 'vitest';
 import { attention, bands, extent, oldSince } from '@/features/overview/model';
 
@@ -12,6 +12,11 @@ describe('attention', () => {
       sources: [{ name: 'prometheus', state: 'lost', lastAt: null, detail: 'refused' }],
     });
     expect(attention(overview).map((item) => item.id)).toEqual(['f', 'prometheus', 'r', 'm']);
+  });
+
+  it('puts what waits for people before what runs, and leads to the run that asks', () => {
+    const overview = anOverview({ approvals: [anApproval()], activeRuns: [aRunSummary({ id: 'r' })] });
+    expect(attention(overview).map((item) => item.to)).toEqual(['/runs/run-1', '/runs/r']);
   });
 
   it('leaves incidents that are folded into a wider one to that one', () => {

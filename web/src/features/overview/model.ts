@@ -22,6 +22,7 @@ const urgency = [
   'unknown',
   'pending',
   'refused',
+  'approve',
   'undoing',
   'running',
   'verifying',
@@ -46,6 +47,15 @@ export function attention(overview: Overview): AttentionItem[] {
       since: each.firedAt ?? each.openedAt,
       to: `/incidents/${each.id}`,
     }));
+  const approvals = overview.approvals.map((each) => ({
+    id: each.id,
+    kind: t.overview.items.approval,
+    state: 'approve',
+    title: each.text,
+    target: null,
+    since: each.requestedAt,
+    to: `/runs/${each.run}`,
+  }));
   const runs = overview.activeRuns.map((each) => ({
     id: each.id,
     kind: each.kind === 'drill' ? t.overview.items.drill : t.overview.items.run,
@@ -75,7 +85,9 @@ export function attention(overview: Overview): AttentionItem[] {
     since: null,
     to: null,
   }));
-  return [...incidents, ...sources, ...files, ...runs].sort((a, b) => rank(a.state) - rank(b.state));
+  return [...incidents, ...sources, ...files, ...approvals, ...runs].sort(
+    (a, b) => rank(a.state) - rank(b.state),
+  );
 }
 
 /** Seconds after which the picture is called old: many ticks, whatever the tick. */

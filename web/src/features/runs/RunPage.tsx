@@ -15,9 +15,11 @@ import { StatusBadge } from '@/components/StatusBadge';
 import { TimeAgo } from '@/components/TimeAgo';
 import { Values } from '@/components/Values';
 import { ZoneTag } from '@/components/ZoneTag';
+import { Approvals } from '@/features/runs/Approvals';
 import { Attempts } from '@/features/runs/Attempts';
 import { Faults } from '@/features/runs/Faults';
 import { Journal } from '@/features/runs/Journal';
+import { Operations } from '@/features/runs/Operations';
 import { Steps } from '@/features/runs/Steps';
 import { Undo } from '@/features/runs/Undo';
 import { useUrlChoice } from '@/lib/useUrlState';
@@ -85,6 +87,9 @@ function Detail({ detail }: { detail: RunDetail }) {
     <Stack gap="md">
       <Panel>
         <Facts facts={facts(detail)} />
+        <div className={classes.operations}>
+          <Operations detail={detail} />
+        </div>
         {run.reason && (
           <Text size="sm" mt="sm">
             {run.reason}
@@ -97,6 +102,7 @@ function Detail({ detail }: { detail: RunDetail }) {
           </p>
         )}
       </Panel>
+      <Approvals detail={detail} />
       <Tabs value={tab} onChange={(next) => setTab((next ?? 'steps') as Tab)} keepMounted={false}>
         <Tabs.List>
           {shown.map((each) => (

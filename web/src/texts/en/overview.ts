@@ -43,6 +43,7 @@ export const overview = {
   },
   items: {
     incident: 'Incident',
+    approval: 'Approval',
     run: 'Run',
     drill: 'Drill',
     source: 'Observation',

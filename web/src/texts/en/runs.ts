@@ -42,6 +42,56 @@ export const runs = {
     id: 'Id',
   },
   report: 'Drill report',
+  approvals: {
+    waits: 'It waits for a decision',
+    decided: { approved: 'Approved', rejected: 'Rejected', withdrawn: 'Withdrawn' },
+    who: (roles: string) => `May decide: ${roles}.`,
+    timeout: {
+      deny: 'Without a decision it is rejected',
+      allow: 'Without a decision it goes on',
+    },
+    preview: 'What it would do',
+    outlook: {
+      runs: 'runs',
+      skipped: 'is skipped',
+      depends: 'depends on earlier steps',
+      broken: 'cannot run',
+    },
+    change: (target: string, field: string, before: string, after: string) =>
+      `${field} of ${target}: ${before} → ${after}`,
+    by: (name: string) => `By ${name}`,
+  },
+  operations: {
+    reason: 'Reason (it is written into the journal)',
+    approve: {
+      verb: 'Approve',
+      title: 'Approve this run',
+      explain: 'It goes on. Guards and the blast radius are judged again before each step.',
+    },
+    reject: { verb: 'Reject', title: 'Reject this run', explain: 'It ends, and nothing more is done.' },
+    pause: {
+      verb: 'Pause',
+      title: 'Pause this run',
+      explain: 'The step under way goes on; no further step starts until somebody lets it go on.',
+    },
+    continue: { verb: 'Continue', title: 'Let this run go on', explain: 'Its next step starts when it can.' },
+    cancel: {
+      verb: 'Cancel',
+      title: 'Cancel this run',
+      explain: 'It ends, and what it did is taken back where that sends nobody into harm.',
+    },
+    retry: {
+      verb: 'Retry',
+      title: 'Retry from where it failed',
+      explain:
+        'A new run starts at the step that failed; steps whose effects still stand are not done again.',
+    },
+    undo: {
+      verb: 'Undo',
+      title: 'Take back what this run did',
+      explain: 'Only what still stands as the run left it; what would send users into harm is left.',
+    },
+  },
   tabs: {
     steps: 'Steps',
     why: 'Why it started',
