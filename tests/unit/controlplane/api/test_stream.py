@@ -20,7 +20,7 @@ from controlplane.model.records import Event
 from controlplane.store import tables
 from controlplane.store.database import Database
 
-QUICK = Timing(poll=0.01, heartbeat=5, lifetime=5)
+QUICK = Timing(poll=0.01, heartbeat=60, lifetime=60)
 
 
 class Page:
@@ -30,7 +30,7 @@ class Page:
         self.frames = frames
 
     async def next(self) -> str:
-        return (await asyncio.wait_for(anext(self.frames), 3)).decode()
+        return (await asyncio.wait_for(anext(self.frames), 20)).decode()
 
     async def event(self) -> tuple[int | None, str, str]:
         """Return (id, type, ref) of the next frame that is an event."""
@@ -59,11 +59,23 @@ async def opened(hub: Hub, last_id: int | None) -> Page:
     return page
 
 
+class Watched(EventSource):
+    """Counts the pages that have read all of their backlog."""
+
+    caught_up = 0
+
+    def after(self, last_id: int, limit: int) -> Any:
+        found = super().after(last_id, limit)
+        Watched.caught_up += not found
+        return found
+
+
 async def following(page: Page) -> asyncio.Task[tuple[int | None, str, str]]:
-    """Return the page's next event to come, once its backlog is read and it waits."""
+    """Return the page's next event to come, once its backlog is read. Its hub's source is `Watched`."""
+    before = Watched.caught_up
     waiting = asyncio.create_task(page.event())
-    done, _ = await asyncio.wait([waiting], timeout=0.1)
-    assert not done
+    while Watched.caught_up == before:  # noqa: ASYNC110 - counted in a thread
+        await asyncio.sleep(0.005)
     return waiting
 
 
@@ -203,7 +215,7 @@ def test_a_page_that_does_not_read_is_ended_and_resumes(
     monkeypatch.setattr(stream, "QUEUE_LIMIT", 3)
 
     async def story() -> None:
-        hub = hub_of(database)
+        hub = Hub(Watched(database), (OVERVIEW,), QUICK)
         slow = await opened(hub, None)
         quick = await opened(hub, None)
         first = await following(slow)
@@ -220,7 +232,7 @@ def test_a_page_that_does_not_read_is_ended_and_resumes(
     run(story)
 
 
-class Failing(EventSource):
+class Failing(Watched):
     """A database that does not answer for a while."""
 
     failures = 0
