@@ -12,7 +12,9 @@ export function useSignInLink() {
   const tried = useRef(false);
   const { mutate } = useMutation({
     mutationFn: exchange,
-    onSuccess: (session) => {
+    onSuccess: async (session) => {
+      // The page asked who is signed in when it opened: that answer may come later than this one, and is older.
+      await client.cancelQueries({ queryKey: sessionKey });
       client.setQueryData(sessionKey, session);
       notifications.show({ message: t.session.signedIn, color: 'gray' });
     },
