@@ -103,8 +103,6 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "zone-failover",
         "zone-failback",
         "hung-replica",
-        "gray-replica-isolate",
-        "crash-loop",
         "gpu-ladder",
     }
 
