@@ -10,12 +10,12 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from controlplane.kernel.errors import InvalidInput, NotFound, VersionConflict
-from controlplane.kernel.registry import did_you_mean
+from controlplane.actions import places
+from controlplane.kernel.errors import VersionConflict
 from controlplane.model.action import ActionContext, Change, UndoRecord, UndoResult, UndoStatus
 from controlplane.model.base import Model
 from controlplane.model.target import Target
-from controlplane.model.topology import NodeView, Topology
+from controlplane.model.topology import NodeView
 from controlplane.platforms.port import Platform
 
 SCHEDULABLE = "schedulable"
@@ -38,41 +38,19 @@ class NodeParameters(Model):
         return self
 
 
-def of(topology: Topology) -> list[tuple[Target, NodeView]]:
-    """List all nodes with their full targets."""
-    return [
-        (Target(topology.service, topology.cluster, zone.name, node.name), node)
-        for zone in topology.zones
-        for node in zone.nodes
-    ]
-
-
 def find(parameters: NodeParameters, context: ActionContext) -> tuple[Target, NodeView]:
     """Return the node that the parameters name, or raise `NotFound` with the nearest one."""
-    nodes = of(context.port(Platform).topology(context.service.name))
-    wanted = str(Target.parse(parameters.target)) if parameters.target else str(parameters.node)
-    found = [
-        (target, view)
-        for target, view in nodes
-        if wanted == (str(target) if parameters.target else view.name)
-    ]
-    if not found:
-        names = [str(target) if parameters.target else view.name for target, view in nodes]
-        msg = f"{context.service.name} has no node `{wanted}`"
-        raise NotFound(msg, hint=did_you_mean(wanted, names))
-    if len(found) > 1:
-        msg = f"{len(found)} nodes are called `{wanted}`"
-        raise InvalidInput(msg, hint="write `target` instead of `node`")
-    return found[0]
+    target, name = parameters.target, parameters.node
+    return places.find(_all(context), target=target, name=name, what="node", service=context.service.name)
 
 
 def view_of(target: Target, context: ActionContext) -> NodeView:
     """Return a node as it stands, or raise `NotFound`."""
-    for place, view in of(context.port(Platform).topology(context.service.name)):
-        if place == target:
-            return view
-    msg = f"{target} is gone"
-    raise NotFound(msg)
+    return places.at(target, _all(context))
+
+
+def _all(context: ActionContext) -> list[tuple[Target, NodeView]]:
+    return context.port(Platform).topology(context.service.name).nodes()
 
 
 def set_schedulable(context: ActionContext, target: Target, wanted: bool, *, part: str) -> NodeView:  # noqa: FBT001

@@ -10,9 +10,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from controlplane.actions import places
 from controlplane.actions.evidence import canary_of
-from controlplane.kernel.errors import InvalidInput, NotFound, VersionConflict
-from controlplane.kernel.registry import did_you_mean
+from controlplane.kernel.errors import VersionConflict
 from controlplane.model.action import ActionContext, Change, UndoRecord, UndoResult, UndoStatus
 from controlplane.model.base import Model
 from controlplane.model.target import Target
@@ -47,30 +47,13 @@ def topology(context: ActionContext) -> Topology:
 
 def find(parameters: ReplicaParameters, context: ActionContext) -> tuple[Target, ReplicaView]:
     """Return the replica that the parameters name, or raise `NotFound` with the nearest one."""
-    replicas = topology(context).replicas()
-    wanted = str(Target.parse(parameters.target)) if parameters.target else str(parameters.replica)
-    found = [
-        (target, view)
-        for target, view in replicas
-        if wanted == (str(target) if parameters.target else view.name)
-    ]
-    if not found:
-        names = [str(target) if parameters.target else view.name for target, view in replicas]
-        msg = f"{context.service.name} has no replica `{wanted}`"
-        raise NotFound(msg, hint=did_you_mean(wanted, names))
-    if len(found) > 1:
-        msg = f"{len(found)} replicas are called `{wanted}`"
-        raise InvalidInput(msg, hint="write `target` instead of `replica`")
-    return found[0]
+    found, target, name = topology(context).replicas(), parameters.target, parameters.replica
+    return places.find(found, target=target, name=name, what="replica", service=context.service.name)
 
 
 def view_of(target: Target, context: ActionContext) -> ReplicaView:
     """Return a replica as it stands, or raise `NotFound`."""
-    for place, view in topology(context).replicas():
-        if place == target:
-            return view
-    msg = f"{target} is gone"
-    raise NotFound(msg)
+    return places.at(target, topology(context).replicas())
 
 
 def zone_would_starve(targets: set[Target], context: ActionContext) -> str | None:

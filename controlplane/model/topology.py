@@ -103,6 +103,14 @@ class Topology(Model):
             for replica in node.replicas
         ]
 
+    def nodes(self) -> list[tuple[Target, NodeView]]:
+        """List all nodes with their full targets."""
+        return [
+            (Target(self.service, self.cluster, zone.name, node.name), node)
+            for zone in self.zones
+            for node in zone.nodes
+        ]
+
     def targets(self) -> list[Target]:
         """List every target of the fleet, wide before narrow."""
         service = Target(self.service, self.cluster)
