@@ -36,7 +36,7 @@ def load(folder: Path, **changes: Any) -> NodeConfig:
 
 def test_overrides_change_only_what_they_name(tmp_path: Path) -> None:
     config = load(tmp_path)
-    assert (config.engine.load_time, config.engine.max_num_seqs) == (1.5, 5)
+    assert (config.engine.load_time, config.engine.max_num_seqs) == (1.5, 8)
 
 
 def test_what_is_dumped_is_loaded_again(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from chaos.lab.settings import EngineSettings
 
 Run = Callable[[Callable[[], Awaitable[Any]]], Any]
 STEADY = EngineSettings(step_jitter=0)
+STEP = STEADY.step_base + STEADY.step_per_sequence
+"""Seconds of a step with one sequence."""
 
 
 class Pipe(asyncio.Transport):
@@ -73,7 +75,7 @@ def test_an_idle_driver_has_no_timer_and_a_request_takes_its_steps(run: Run) -> 
         return on.now - started, on._timer is None
 
     seconds, idle = run(main)
-    assert seconds == pytest.approx(10 * 0.0216, rel=0.02)
+    assert seconds == pytest.approx(10 * STEP, rel=0.02)
     assert idle is True
 
 
@@ -179,7 +181,7 @@ def test_a_hang_that_ends_within_a_step_costs_nothing(run: Run) -> None:
         await whole.done
         return on.now - started
 
-    assert run(main) == pytest.approx(10 * 0.0216, rel=0.02)
+    assert run(main) == pytest.approx(10 * STEP, rel=0.02)
 
 
 def test_an_abort_frees_the_slot_and_is_not_told_of_more_tokens(run: Run) -> None:
