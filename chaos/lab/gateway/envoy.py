@@ -6,12 +6,10 @@ they are replaced by one rename, and Envoy takes them without a restart or a los
 endpoint out of rotation stays listed as DRAINING: no new request, and those under way run on.
 
 Kept like what Envoy Gateway emits for ``backendRefs`` that are weighted and have filters of their
-own: a weighted cluster each, least request, two retries on another host before the first byte,
-outlier detection on five 5xx in a row. Unlike it: all hosts of a zone are looked at and not two
-drawn from them, as the endpoint pickers for models look at every queue; retries also after a
-reset, no panic threshold, health checks each second, limits raised until they do not bite. The
-zone is written into the weighted cluster's entry, so that Envoy's own answers ("no healthy
-upstream") name it too.
+own: a weighted cluster each, LEAST_REQUEST, two retries on another host before the first byte,
+outlier detection on five 5xx in a row. Unlike it: retries also after a reset, no panic threshold,
+health checks each second, limits raised until they do not bite. The zone is written into the
+weighted cluster's entry, so that Envoy's own answers ("no healthy upstream") name it too.
 """
 
 from __future__ import annotations
@@ -287,7 +285,7 @@ def _cluster(layout: Layout, zone: str) -> dict[str, Any]:
         "type": "EDS",
         "eds_cluster_config": {"eds_config": _watched(endpoints_path(layout, zone))},
         "connect_timeout": "1s",
-        "load_balancing_policy": {"policies": [{"typed_extension_config": _least_request()}]},
+        "lb_policy": "LEAST_REQUEST",
         "common_lb_config": {"healthy_panic_threshold": {"value": 0}},
         "circuit_breakers": {"thresholds": [dict.fromkeys(limits, _UNLIMITED)]},
         "health_checks": [
@@ -305,19 +303,6 @@ def _cluster(layout: Layout, zone: str) -> dict[str, Any]:
             "interval": "3s",
             "base_ejection_time": "30s",
             "max_ejection_percent": 50,
-        },
-    }
-
-
-def _least_request() -> dict[str, Any]:
-    """The host with the fewest requests. Where an engine has but a few slots, drawing two of four
-    hosts and taking the better makes requests queue beside a free slot.
-    """
-    return {
-        "name": "envoy.load_balancing_policies.least_request",
-        "typed_config": {
-            "@type": f"{_TYPE}.extensions.load_balancing_policies.least_request.v3.LeastRequest",
-            "selection_method": "FULL_SCAN",
         },
     }
 
