@@ -59,11 +59,16 @@ bench: $(PYTHON_READY) .make/system-test ## The resilience benchmark and the spe
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────────────────────
 test: test-web test-python ## Every test: console, units, real processes, browser
 
+# What lives under a virtual clock shares the cores; what lives in real time has them to itself.
+REAL_TIME := tests/integration tests/e2e
+VIRTUAL := $(REAL_TIME:%=--ignore %) -n logical --dist loadfile
+
 test-python: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo .make/system-test
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest $(VIRTUAL) $(PYTEST_ARGS); virtual=$$?; \
+	$(PY) -m pytest $(REAL_TIME) $(PYTEST_ARGS) && exit $$virtual
 
 test-fast: $(PYTHON_READY) ## The tests that need no process of their own, in under a minute
-	$(PY) -m pytest -m 'not slow' --ignore tests/integration --ignore tests/e2e $(PYTEST_ARGS)
+	$(PY) -m pytest -m 'not slow' $(VIRTUAL) $(PYTEST_ARGS)
 
 crash-matrix: $(PYTHON_READY) ## Kill or overtake a worker at every commit and every effect of every shipped playbook
 	$(PY) -m pytest tests/scenarios/test_crash_matrix.py --crash-points all $(PYTEST_ARGS)

@@ -30,8 +30,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Mark the environment, so that processes started by this run are known."""
-    os.environ[MARK] = f"{os.getpid()}-{os.urandom(4).hex()}"
+    """Mark the environment, so that processes started by this run are known.
+
+    Those that share the work of one run carry its mark: it looks for what is left once they are gone.
+    """
+    if not hasattr(config, "workerinput"):
+        os.environ[MARK] = f"{os.getpid()}-{os.urandom(4).hex()}"
 
 
 @pytest.hookimpl(trylast=True)
@@ -43,8 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the run when it left a process behind, and end that process."""
+    if hasattr(session.config, "workerinput"):
+        return
     left = leftovers.find(MARK, os.environ[MARK])
     for process in left:
         _report(session, f"left behind: {leftovers.describe(process)}")
