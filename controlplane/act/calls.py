@@ -49,38 +49,50 @@ class CallStep:
     def perform(self) -> Outcome:
         if self.look:
             return self._observe("a worker was lost in the middle of it")
-        outcome = outcome_of(
-            lambda: self.action.run(validated(self.action, self.parameters), self.context), self.step.uses
-        )
+        outcome = self._run()
+        if isinstance(outcome, Again) and outcome.after <= 0 and not self.context.began_effects:
+            # It has only looked, and says where it goes on from: at once, and kept with its next effect.
+            self.context.keep(outcome.state)
+            outcome = self._run()
         if isinstance(outcome, Failed) and outcome.kind is FailureKind.AMBIGUOUS:
             return self._observe(outcome.message)
         return outcome
 
+    def _run(self) -> Outcome:
+        return outcome_of(
+            lambda: self.action.run(validated(self.action, self.parameters), self.context), self.step.uses
+        )
+
     def record(self, turn: Turn, result: Outcome) -> Work | None:
+        self.context.settle(turn)
         record = turn.step(self.context.step_id)
-        self.context.settle(turn.tx)
         _remember_look(turn, record, look=self.look)
         match result:
-            case Done(outputs=outputs):
-                self._done(turn, record, outputs)
+            case Done():
+                self._done(turn, record, result)
             case Again():
                 _again(turn, self.step, record, result)
             case Failed():
-                _failed(turn, self.step, record, result)
+                _failed(turn, self.step, record, result, self.context.state)
         write_back(turn, self.step)
         return None
 
-    def _done(self, turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:
-        """Finish the step, with the outputs that the playbook adds to the action's own."""
-        names = {**self.context.scope, "outputs": outputs}
+    def _done(self, turn: Turn, record: StepRecord, done: Done) -> None:
+        outputs = self.outputs(done)
+        if isinstance(outputs, Failed):
+            once = self.step.model_copy(update={"retry": Retry()})
+            _failed(turn, once, record, outputs, self.context.state)
+        else:
+            _done(turn, record, outputs)
+
+    def outputs(self, done: Done) -> dict[str, Any] | Failed:
+        """Return the action's outputs with those that the playbook adds, or why these cannot be had."""
+        names = {**self.context.scope, "outputs": done.outputs}
         try:
             added = {name: evaluate(source, names) for name, source in self.step.outputs.items()}
-            outputs = {**outputs, **to_jsonable_python(added)}
+            return {**done.outputs, **to_jsonable_python(added)}
         except (FleetwardError, PydanticSerializationError) as error:
-            failed = Failed(FailureKind.PERMANENT, f"it is done, but its outputs: {error}", outputs)
-            _failed(turn, self.step.model_copy(update={"retry": Retry()}), record, failed)
-            return
-        _done(turn, record, outputs)
+            return Failed(FailureKind.PERMANENT, f"it is done, but its outputs: {error}", done.outputs)
 
     def _observe(self, why: str) -> Outcome:
         """Ask the action whether it happened; when nobody can tell, only what is idempotent is retried."""
@@ -107,7 +119,12 @@ def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, loo
         key = f"{record.run}/{record.id}"
         turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
     context = context_for(
-        turn, record, record.attempt, state=record.resume_state, started_at=record.started_at
+        turn,
+        record,
+        record.attempt,
+        state=record.resume_state,
+        started_at=record.started_at,
+        fresh=fresh,
     )
     action = turn.parts.actions.get(step.uses)
     return CallStep(step, action, context, record.parameters, look)
@@ -189,7 +206,7 @@ def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
     turn.move_step(record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
 
 
-def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
+def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed, state: Mapping[str, Any]) -> None:
     turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "failed", failed.message)
     failures = turn.tx.steps.count_attempts(record.run, record.id, "failed")
     if failed.kind.value in step.retry.on and failures <= step.retry.limit:
@@ -198,8 +215,10 @@ def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
         reason = (
             f"failed ({failed.message}); retry {failures} of {step.retry.limit} in {format_duration(wait)}"
         )
-        attempt = record.attempt + 1
-        turn.move_step(record, StepState.WAITING, reason, due_at=due, attempt=attempt, error=failed.message)
+        values: dict[str, Any] = {"attempt": record.attempt + 1, "due_at": due}
+        turn.move_step(
+            record, StepState.WAITING, reason, error=failed.message, resume_state=dict(state), **values
+        )
         return
     turn.move_step(
         record,
@@ -207,4 +226,5 @@ def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed) -> None:
         f"{failed.kind}: {failed.message}",
         error=failed.message,
         outputs=failed.outputs,
+        resume_state=dict(state),
     )

@@ -1,9 +1,9 @@
 """What the engine gives an action, and the write-ahead around each of its effects.
 
-``with context.effect(change)`` commits the undo record, renews the lease on condition of the
-fence, and only then lets the caller write. ``applied`` is committed with the step's next
-write (the next effect or the outcome): until then ``intended`` speaks for it, which undo
-takes for ours too.
+``with context.effect(change)`` commits the undo record and what the action has kept so far,
+renews the lease on condition of the fence, and only then lets the caller write. ``applied``
+is committed with the step's next write (the next effect or the outcome): until then
+``intended`` speaks for it, which undo takes for ours too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from controlplane.kernel.errors import Unavailable
 from controlplane.model.action import Change
 from controlplane.model.records import StepRecord
 from controlplane.model.service import Service
+from controlplane.model.target import Target
 from controlplane.model.topology import WriteTag
 from controlplane.platforms.port import CALL_TIMEOUT
 from controlplane.store.transaction import Transaction
@@ -47,10 +48,21 @@ class StepContext:
     started_at: datetime
     clock: Clock
     undoing: bool = False
+    fresh: bool = False
+    """Whether this is the first call of the step: nothing has been written down of its effects."""
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     effects: list[Change] = field(default_factory=list)
     """Done, and not yet written down as ``applied``."""
     effect_at: datetime | None = None
+    began_effects: bool = False
+    """Whether this call has changed something outside, or was about to."""
+    _kept: bool = True
+    _intended: set[tuple[Target, str]] = field(default_factory=set)
+
+    def keep(self, state: Mapping[str, Any]) -> None:
+        """Go on from this state. It is written down with the next effect, before that is done."""
+        self._kept = False
+        self.state = state  # house: state - where the action goes on from, not a state of ours
 
     def port(self, port: type[T]) -> T:
         return self.parts.port(port)
@@ -60,6 +72,7 @@ class StepContext:
 
     @contextmanager
     def effect(self, change: Change, part: str = "") -> Iterator[WriteTag]:
+        self.began_effects = True
         self._write_ahead(change)
         names = (self.run_id, self.step_id, "undo" if self.undoing else "", part)
         key = "/".join(name for name in names if name)
@@ -68,20 +81,23 @@ class StepContext:
         if not self.undoing:
             self.effects.append(change)
 
-    def settle(self, tx: Transaction) -> None:
-        """Write down what was done and noted since the last commit."""
+    def settle(self, turn: Turn) -> None:
+        """Write down what was done and noted since the last commit, with what came of the call."""
+        self._write_down(turn.tx)
+        if self.effect_at is not None:
+            turn.update(effect_at=self.effect_at)
+
+    def _write_down(self, tx: Transaction) -> None:
         for change in self.effects:
             tx.undo.applied(self.run_id, self.step_id, change)
         for message, data in self.notes:
             tx.journal.write(self.run_id, "note", message, step=self.step_id, **data)
-        if self.effect_at is not None:
-            tx.runs.update(self.run_id, effect_at=self.effect_at)
 
-    def settled(self) -> None:
+    def _written_down(self) -> None:
         """Forget it, once that is committed."""
         self.effects.clear()
         self.notes.clear()
-        self.effect_at = None
+        self._kept = True
 
     @property
     def _margin(self) -> float:
@@ -90,19 +106,21 @@ class StepContext:
 
     def _write_ahead(self, change: Change) -> None:
         """Commit the intent, and return with enough of the lease left for one call."""
+        what = (change.target, change.field)
         for _ in range(_LOOKS):
             with self.parts.database.transaction() as tx:
-                run = tx.runs.hold(self.run_id, self.fence, self.parts.lease_seconds)
-                self.settle(tx)
+                told = tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds, effect_at=tx.now)
+                self._write_down(tx)
                 if not self.undoing:
-                    tx.undo.intend(self.run_id, self.step_id, change)
+                    first = self.fresh and what not in self._intended
+                    tx.undo.intend(self.run_id, self.step_id, change, first=first)
                     tx.steps.count_effect(self.run_id, self.step_id, self.attempt)
-                tx.runs.update(self.run_id, effect_at=tx.now)
+                if not self._kept:
+                    tx.steps.update(self.run_id, self.step_id, resume_state=dict(self.state))
                 tx.journal.write(self.run_id, "effect", describe(change), step=self.step_id, **_data(change))
-            self.settled()
-            if self.parts.database.now() + timedelta(seconds=self._margin) < (
-                run.lease_until or run.created_at
-            ):
+            self._written_down()
+            self._intended.add(what)
+            if self.parts.database.now() + timedelta(seconds=self._margin) < told["lease_until"]:
                 return
             log.warning("the lease is nearly over after a slow commit", run=self.run_id, step=self.step_id)
         msg = "the database is too slow to hold a lease"

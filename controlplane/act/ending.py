@@ -93,7 +93,7 @@ class UndoChange:
             return InvalidInput(f"{self.action.name} broke: {type(error).__name__}: {error}")
 
     def record(self, turn: Turn, result: UndoResult | FleetwardError) -> Work | None:
-        self.context.settle(turn.tx)
+        self.context.settle(turn)
         if isinstance(result, Unavailable | Ambiguous | VersionConflict):
             tries = turn.run.progress.get("tries", 0) + 1
             if tries < TRIES:

@@ -1,14 +1,17 @@
 """What every part of the engine is given, and what it hands on: the parts, the pins, the turn, the work.
 
 A turn is one transaction of the worker that holds the run. It ends with a piece of `Work`
-to do outside of any transaction, or with None: the run was released.
+to do outside of any transaction, or with None: the run was released. From turn to turn the
+worker remembers what it alone may write; each turn begins with one conditional update that
+proves that it still holds the run, and tells what others have asked for meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from controlplane.act.plan import RunPlan
@@ -19,7 +22,7 @@ from controlplane.model.action import ActionRegistry
 from controlplane.model.policy import Policy
 from controlplane.model.records import Halt, StepRecord
 from controlplane.model.service import Service
-from controlplane.model.states import RunState, StepState
+from controlplane.model.states import RunState, StepState, is_final
 from controlplane.store import transitions
 from controlplane.store.database import Database
 from controlplane.store.runs import LEASE_SECONDS, HeldRun
@@ -60,14 +63,34 @@ class Pinned:
 
 @dataclass(slots=True)
 class Turn:
-    """One transaction in which this worker holds the run. ``run`` is kept as it is now."""
+    """One transaction in which this worker holds the run. ``run`` and ``steps`` are kept as they are now."""
 
     parts: Parts
     pinned: Pinned
     tx: Transaction
     run: HeldRun
+    ahead: Ahead | None = None
+    """A look at what the next step would touch, made before this turn (`controlplane.act.ahead`)."""
     _steps: list[StepRecord] | None = None
+    _remembered: bool = False
     _halts: list[Halt] | None = None
+    _changed: dict[str, Any] = field(default_factory=dict)
+
+    def after(self, tx: Transaction, ahead: Ahead | None) -> Turn:
+        """Return the next turn of the same worker, if it still holds the run.
+
+        The steps are as this turn left them: only who holds the run changes them. The one thing
+        that others write is when a step is due; it is seen before the run is released (`forget`).
+        """
+        held = tx.runs.hold(self.run, self.parts.lease_seconds)
+        return Turn(self.parts, self.pinned, tx, held, ahead, self._steps, _remembered=True)
+
+    def forget(self) -> bool:
+        """Read the steps anew if they are under way, and remembered from an earlier turn; True if so."""
+        if not self._remembered or self.run.state is not RunState.RUNNING:
+            return False
+        self._steps, self._remembered = None, False
+        return True
 
     @property
     def now(self) -> datetime:
@@ -82,12 +105,14 @@ class Turn:
 
     def move(self, state: RunState, reason: str, **values: Any) -> None:
         """Move the run to another state."""
+        self.end()
         self.run = transitions.move(self.tx, self.run, state, reason, **values)
-        self._steps = None
+        if is_final(state) or state is RunState.UNDOING:
+            self._steps = None  # what was open has been cancelled
 
     @property
     def steps(self) -> list[StepRecord]:
-        """The run's steps as they are now, in their order; read once in a turn."""
+        """The run's steps as they are now, in their order; read when this worker takes the run."""
         if self._steps is None:
             self._steps = self.tx.steps.list(self.run.id)
         return self._steps
@@ -140,9 +165,36 @@ class Turn:
         self.update(progress=progress)
 
     def update(self, **values: Any) -> None:
-        """Change columns of the run beside its state."""
-        self.tx.runs.update(self.run.id, **values)
+        """Change columns of the run beside its state: written together, by `end`."""
+        self._changed |= values
         self.run = self.run.model_copy(update=values)
+
+    def release(self, until: datetime) -> None:
+        """Give the run back until something is due."""
+        changed, self._changed = self._changed, {}
+        self.tx.runs.release(self.run.id, self.fence, until, **changed)
+        if until <= self.now:
+            self.tx.after_commit(partial(self.parts.wake, self.run.id))
+
+    def end(self) -> None:
+        """Write what was changed of the run beside its state: before it moves, and when the turn ends."""
+        changed, self._changed = self._changed, {}
+        if changed:
+            self.tx.runs.update(self.run.id, **changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What was found by looking ahead at the start of a step, and the values that the look was made on."""
+
+    step: str
+    scope: Mapping[str, Any]
+    found: Any
+
+    def of(self, step: str, scope: Mapping[str, Any]) -> Any | None:
+        """Return what was found for the step, if it was on these values; only time may have passed."""
+        same = self.step == step and {**self.scope, "now": None} == {**scope, "now": None}
+        return self.found if same else None
 
 
 @dataclass(frozen=True, slots=True)

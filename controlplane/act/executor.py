@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from typing import TypeVar
 
 import structlog
 
+from controlplane.act.ahead import look_ahead
 from controlplane.act.engine import Parts, Pinned, Turn, Wait, Work
 from controlplane.act.keeper import LeaseKeeper
 from controlplane.act.plan import RunPlan
@@ -95,40 +95,38 @@ class Executor:
             run = tx.runs.take(run_id, self._parts.owner, self._parts.lease_seconds)
             if run is None:
                 return
-            pinned = self._pinned(tx, run)
-            work = self._settle(Turn(self._parts, pinned, tx, run))
+            turn = Turn(self._parts, self._pinned(tx, run), tx, run)
+            work = self._settle(turn)
+            turn.end()
         while work is not None:
             with self._keeping(run_id, run.fence):
                 result = work.perform()
+                ahead = look_ahead(turn, work, result)
             tired = self._parts.clock.monotonic() - started > TURN_SECONDS
             with self._parts.database.transaction() as tx:
-                held = tx.runs.hold(run_id, run.fence, self._parts.lease_seconds)
-                turn = Turn(self._parts, pinned, tx, held)
+                turn = turn.after(tx, ahead)
                 work = work.record(turn, result) or self._settle(turn, tired=tired)
+                turn.end()
 
     def _settle(self, turn: Turn, *, tired: bool = False) -> Work | None:
         """Return the work that is due; otherwise release the run until something is."""
         due = next_due(turn) if not tired else Wait(turn.now, turn.run.waiting)
+        if isinstance(due, Wait) and not tired and turn.forget():
+            due = next_due(turn)  # on the rows as they are: nothing that others wrote may be slept over
         if not isinstance(due, Wait):
             return due
         if turn.run.progress.get("errors"):
             turn.remember(errors=0)
-        self._release(turn.tx, turn.run, due.until)
+        turn.release(due.until)
         return None
-
-    def _release(self, tx: Transaction, run: HeldRun, until: datetime) -> None:
-        tx.runs.release(run.id, run.fence, until)
-        if until <= tx.now:
-            tx.after_commit(partial(self._parts.wake, run.id))
 
     def _keeping(self, run_id: str, fence: int) -> AbstractContextManager[None]:
         return nullcontext() if self._keeper is None else self._keeper.keeping(run_id, fence)
 
     def _pinned(self, tx: Transaction, run: HeldRun) -> Pinned:
-        plan = RunPlan.model_validate(tx.runs.plan(run.id))
         service = self._revision(tx, run.pins["Service"], Service)
         policy = self._revision(tx, run.pins["Policy"], Policy) if "Policy" in run.pins else None
-        return Pinned(plan, service, policy)
+        return Pinned(RunPlan.read(run.plan), service, policy)
 
     def _revision(self, tx: Transaction, sha256: str, kind: type[K]) -> K:
         """Return a pinned revision; each is read once, since it never changes."""
@@ -150,5 +148,5 @@ class Executor:
                 move(tx, run, RunState.FAILED, f"{words}, {errors} times in a row; look at what it did")
                 return
             tx.journal.write(run_id, "engine.broke", words, times=errors)
-            tx.runs.update(run_id, progress={**run.progress, "errors": errors})
-            self._release(tx, run, tx.now + timedelta(seconds=ERROR_SECONDS))
+            later = tx.now + timedelta(seconds=ERROR_SECONDS)
+            tx.runs.release(run_id, run.fence, later, progress={**run.progress, "errors": errors})

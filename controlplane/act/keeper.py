@@ -77,6 +77,6 @@ class LeaseKeeper:
             return
         try:
             with self._database.transaction() as tx:
-                tx.runs.hold(held.run, held.fence, self._lease_seconds)
+                tx.runs.renew(held.run, held.fence, self._lease_seconds)
         except (Fenced, Unavailable) as error:
             log.warning("a lease could not be renewed", run=held.run, error=str(error))

@@ -7,7 +7,7 @@ and never changes, so that a run does not depend on what is loaded later.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -93,5 +93,15 @@ class RunPlan(Model):
         """The place of each step in an order that its needs allow."""
         return ranks(self.steps)
 
+    @classmethod
+    def read(cls, text: str) -> RunPlan:
+        """Return the plan that a run was stored with; the same text is parsed once in a process."""
+        return _parsed(text)
+
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> RunPlan:
+    return RunPlan.model_validate_json(text)

@@ -22,7 +22,7 @@ from controlplane.decide.blast import blast_radius
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import Fenced, FleetwardError, InvalidInput, Unavailable
 from controlplane.kernel.templating import evaluate, render
-from controlplane.model.action import Action, Dimension, Touch
+from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
 from controlplane.model.playbook import Step
 from controlplane.model.records import Halt, StepRecord, Verdict
 from controlplane.model.states import StepState
@@ -119,11 +119,16 @@ def prepare(turn: Turn, step: Step, record: StepRecord) -> Work | None:
     if step.uses not in turn.parts.actions:
         _refuse(turn, record, f"this worker does not know the action `{step.uses}`")
         return None
-    action = turn.parts.actions.get(step.uses)
-    work = PrepareStep(step, action, context_for(turn, record, 1))
-    if type(action).touches is not Action.touches:
-        return work
-    return work.record(turn, work.perform())
+    work = PrepareStep(step, turn.parts.actions.get(step.uses), context_for(turn, record, 1))
+    if not looks_outside(turn.parts.actions, step):
+        return work.record(turn, work.perform())
+    found = None if turn.ahead is None else turn.ahead.of(record.id, work.context.scope)
+    return work if found is None else work.record(turn, found)
+
+
+def looks_outside(actions: ActionRegistry, step: Step) -> bool:
+    """Tell whether what a step touches must be looked up outside of any transaction."""
+    return step.uses in actions and type(actions.get(step.uses)).touches is not Action.touches
 
 
 def halted(turn: Turn, touched: Sequence[Any] = ()) -> Halt | None:

@@ -20,7 +20,7 @@ from controlplane.act.verify import verify
 from controlplane.model.records import StepRecord
 from controlplane.model.states import RunState, StepState, is_final
 
-GROUP_SECONDS = 5.0
+GROUP_SECONDS = 600.0
 """How often a queued run looks at its group, beside being woken when its turn has come."""
 
 PAUSED_SECONDS = 600.0

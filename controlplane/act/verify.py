@@ -35,7 +35,9 @@ def verify(turn: Turn) -> Next:
     due = [i for i, state in enumerate(states) if state.result is None and state.due_at <= turn.now]
     if not due:
         return Wait(min(state.due_at for state in states if state.result is None), f"proving: {words}")
-    return Look(turn.parts, turn.run, [(index, turn.pinned.plan.verify[index]) for index in due], turn.scope)
+    checks = [(index, turn.pinned.plan.verify[index]) for index in due]
+    asks = any(isinstance(check, QueryCheck) for _, check in checks)
+    return Look(turn.parts, turn.run, checks, turn.scope if asks else {})
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class Look:
     run: Run
     checks: list[tuple[int, Check]]
     scope: Mapping[str, Any]
+    """What queries may name; nothing when there is none."""
 
     def perform(self) -> list[Seen]:
         return [self._look(check) for _, check in self.checks]

@@ -135,10 +135,9 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
         return
     rows = [row for row in tx.ledger.list() if Target.parse(row.target).service == service.name]
     # A run that ended after the platform was read may have written meanwhile: its claims stay.
-    runs = tx.runs.list(RunQuery(service=service.name, ended_after=fleet.read_at))
-    busy = {run.id for run in runs}
-    worked_on = [Target.parse(run.target) for run in runs if run.target is not None]
-    busy |= {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
+    runs = tx.runs.targets(RunQuery(service=service.name, ended_after=fleet.read_at))
+    worked_on = [Target.parse(text) for text in set(runs.values()) if text is not None]
+    busy = runs.keys() | {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
     seen = service_state.in_service(fleet.topology, fleet.weights)
     seen = {target for target in seen if not any(place.contains(target) for place in worked_on)}
     for row in service_state.to_release(rows, seen, busy):
@@ -157,7 +156,7 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
 def held_targets(tx: Transaction, service: str) -> Mapping[Target, str]:
     """Return what is claimed, or being worked on by an active run, with who holds it."""
     held = {Target.parse(row.target): row.holder for row in tx.ledger.list()}
-    for run in tx.runs.list(RunQuery(service=service, kind="playbook", active=True)):
-        if run.target is not None:
-            held.setdefault(Target.parse(run.target), run.id)
+    for run, text in tx.runs.targets(RunQuery(service=service, kind="playbook", active=True)).items():
+        if text is not None:
+            held.setdefault(Target.parse(text), run)
     return held

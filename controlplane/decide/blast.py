@@ -49,31 +49,41 @@ def reach(targets: Iterable[Target], topology: Topology) -> Reach:
     that contains it is out. Targets of other services are not counted.
     """
     service = Target(topology.service, topology.cluster)
-    fleet = topology.targets()
     out = {target for target in targets if service.contains(target)}
+    replicas = topology.replicas()
+    totals: dict[Level, int] = {
+        "zone": len(topology.zones),
+        "node": sum(len(zone.nodes) for zone in topology.zones),
+        "replica": len(replicas),
+    }
+    if not out:
+        return Reach(frozenset(), sum(view.serves for _, view in replicas), totals)
+    fleet = topology.targets()
     if service in out:
         out = {one for one in fleet if one.level == "zone"}
+    if any(one.level != "zone" for one in out):
+        out = _folded(out, fleet)
+    out = minimal(out)
+    healthy = sum(view.serves and not _is_out(one, out) for one, view in replicas)
+    return Reach(frozenset(out), healthy, totals)
+
+
+def _folded(out: set[Target], fleet: Sequence[Target]) -> set[Target]:
+    """Return ``out`` with the nodes and zones whose parts are all out."""
     children: dict[Target | None, list[Target]] = {}
     for one in fleet:
         children.setdefault(one.parent(), []).append(one)
+    folded = set(out)
     for level in ("node", "zone"):
         for parent in (one for one in fleet if one.level == level):
-            if parent in children and all(_is_out(child, out) for child in children[parent]):
-                out.add(parent)
-    out = minimal(out)
-    healthy = sum(view.serves and not _is_out(one, out) for one, view in topology.replicas())
-    totals: dict[Level, int] = {level: sum(one.level == level for one in fleet) for level in _COUNTED}
-    return Reach(frozenset(out), healthy, totals)
+            if parent in children and all(_is_out(child, folded) for child in children[parent]):
+                folded.add(parent)
+    return folded
 
 
 def _is_out(target: Target, out: AbstractSet[Target]) -> bool:
     """Tell whether a target or anything that contains it is out."""
-    step: Target | None = target
-    while step is not None:
-        if step in out:
-            return True
-        step = step.parent()
-    return False
+    return any(one.contains(target) for one in out)
 
 
 def blast_radius(

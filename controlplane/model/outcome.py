@@ -30,7 +30,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Not yet: call again in ``after`` seconds, with ``state`` (JSON values) given back."""
+    """Not yet: call again in ``after`` seconds, with ``state`` (JSON values) given back.
+
+    An action that has only looked says with 0 where it goes on from: it is called on at once, and
+    the state is written down with its next effect, before that is done.
+    """
 
     after: float
     state: dict[str, Any] = field(default_factory=dict)

@@ -48,10 +48,8 @@ class Target:
     @property
     def level(self) -> Level:
         """How wide it is: the narrowest part that is given."""
-        for level in reversed(LEVELS[1:]):
-            if getattr(self, level) is not None:
-                return level
-        return "service"
+        narrower = (self.zone, self.node, self.replica, self.gpu)
+        return LEVELS[4 - next((i for i, part in enumerate(reversed(narrower)) if part is not None), 4)]
 
     @property
     def name(self) -> str:

@@ -9,16 +9,20 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 
 from controlplane.kernel.errors import NotFound
 from controlplane.kernel.ids import new_id
 from controlplane.model.approval import ApprovalDecision, ApprovalRecord, Question
 from controlplane.store.tables import approvals
-from controlplane.store.unit import Repository, Row, equal
+from controlplane.store.unit import Repository, Row
 
 _RUN = ""
 """What stands for "the run itself" in the column of the step, so that one of each is unique."""
+
+_ONE = select(approvals).where(approvals.c.run == bindparam("b_run"), approvals.c.step == bindparam("b_step"))
+_OF_RUN = select(approvals).where(approvals.c.run == bindparam("b_run")).order_by(approvals.c.requested_at)
+_WAITING = _OF_RUN.where(approvals.c.decision.is_(None))
 
 
 class ApprovalRepository(Repository):
@@ -47,8 +51,7 @@ class ApprovalRepository(Repository):
 
     def of(self, run: str, step: str | None) -> ApprovalRecord | None:
         """Return what was asked for a run itself, or for one of its steps."""
-        mine = equal(approvals, run=run, step=step or _RUN)
-        row = self.unit.row(select(approvals).where(*mine))
+        row = self.unit.row(_ONE, {"b_run": run, "b_step": step or _RUN})
         return None if row is None else _record(row)
 
     def get(self, approval_id: str) -> ApprovalRecord:
@@ -60,10 +63,12 @@ class ApprovalRepository(Repository):
 
     def list(self, *, run: str | None = None, waiting: bool = False) -> list[ApprovalRecord]:
         """List approvals, oldest first; ``waiting``: only those that are not decided."""
-        found = select(approvals).where(*equal(approvals, run=run)).order_by(approvals.c.requested_at)
-        if waiting:
-            found = found.where(approvals.c.decision.is_(None))
-        return [_record(row) for row in self.unit.rows(found)]
+        if run is not None:
+            rows = self.unit.rows(_WAITING if waiting else _OF_RUN, {"b_run": run})
+        else:
+            found = select(approvals).order_by(approvals.c.requested_at)
+            rows = self.unit.rows(found.where(approvals.c.decision.is_(None)) if waiting else found)
+        return [_record(row) for row in rows]
 
     def decide(
         self, approval: ApprovalRecord, decision: ApprovalDecision, by: str, comment: str = ""
@@ -78,8 +83,8 @@ class ApprovalRepository(Repository):
 
     def withdraw(self, run: str, why: str) -> None:
         """Nobody decides for a run that has ended."""
-        for approval in self.list(run=run, waiting=True):
-            self.decide(approval, "withdrawn", "", why)
+        for row in self.unit.rows(_WAITING, {"b_run": run}):
+            self.decide(_record(row), "withdrawn", "", why)
 
     def _tell(self, approval: ApprovalRecord) -> None:
         self.unit.emit("approval", approval.id)

@@ -6,11 +6,12 @@ A naive datetime is refused, since nobody could tell what it means.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import from_json, to_json
-from sqlalchemy import JSON, Column, DateTime, Text
+from sqlalchemy import JSON, Column, DateTime, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -70,3 +71,11 @@ def time_column(name: str, *, required: bool = False, **options: Any) -> Column[
 def json_column(name: str) -> Column[Any]:
     """A JSON object, empty when nothing is given."""
     return Column(name, JsonValue, nullable=False, default=dict)
+
+
+def as_stored(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of a row as they would be read back: what is JSON there is plain JSON here."""
+    return {
+        name: load_json(dump_json(value)) if isinstance(table.c[name].type, JSON) else value
+        for name, value in values.items()
+    }

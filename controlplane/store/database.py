@@ -14,6 +14,7 @@ last milliseconds and never span a call to the outside, but they are not nothing
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -54,6 +55,7 @@ class Database:
             pool_size=10,
             max_overflow=30,
             pool_timeout=BUSY_SECONDS,
+            pool_reset_on_return=None,  # every unit has its end, and says so itself
             json_serializer=dump_json,
             json_deserializer=load_json,
         )
@@ -70,6 +72,7 @@ class Database:
         with _mapped_errors(), self.engine.connect() as connection, connection.begin() as unit:
             tx = Transaction(connection, self.now())
             yield tx
+            tx.flush()
             self._commit(unit)
         for call in tx.calls:
             try:
@@ -126,7 +129,8 @@ def prepare(connection: Any, record: Any) -> None:
 def begin(connection: Connection) -> None:
     """Take the write lock at once, unless the unit only reads."""
     reading = connection.get_execution_options().get(_READING)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    # By the driver: this is said before every unit, and SQLAlchemy would take longer over it than SQLite.
+    connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
 @contextmanager
@@ -136,7 +140,7 @@ def _mapped_errors() -> Iterator[None]:
     except IntegrityError as error:
         msg = f"the database refuses: {error.orig}"
         raise Conflict(msg) from error
-    except (DBAPIError, SQLAlchemyError) as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         msg = f"the database does not answer: {cause}"
         raise Unavailable(msg) from error

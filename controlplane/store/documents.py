@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import bindparam, delete, select
 
 from controlplane.kernel.errors import NotFound, Problem
 from controlplane.model.documents import KINDS, revision_hash
@@ -16,6 +16,12 @@ from controlplane.model.kind import Kind
 from controlplane.model.records import Revision
 from controlplane.store.tables import active_documents, documents, load_problems
 from controlplane.store.unit import Repository
+
+_GET = select(documents).where(documents.c.sha256 == bindparam("b_sha256"))
+_SLOT = (active_documents.c.kind == bindparam("kind"), active_documents.c.name == bindparam("name"))
+_IN_FORCE = select(active_documents.c.sha256).where(*_SLOT)
+_ACTIVE = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
+_FIND = _ACTIVE.where(*_SLOT)
 
 _KEPT = ("file", "line", "column", "path", "message", "suggestion")
 """What is stored of a mistake: all that is stored are errors, and the message says which."""
@@ -27,23 +33,22 @@ class DocumentRepository(Repository):
     def put(self, model: Kind, source: str = "") -> str:
         """Store a revision if it is new, put it in force, and return its sha256."""
         sha256 = revision_hash(model)
-        if self.unit.row(select(documents.c.kind).where(documents.c.sha256 == sha256)) is None:
+        if self.unit.row(_GET, {"b_sha256": sha256}) is None:
             body = model.model_dump(mode="json", by_alias=True)
             row = {"sha256": sha256, "kind": model.kind, "name": model.name, "body": body}
-            self.unit.write(insert(documents).values(**row, source=source, loaded_at=self.now))
-        in_force = select(active_documents.c.sha256).where(*self._slot(model.kind, model.name))
-        present = self.unit.scalar(in_force)
+            self.unit.add(documents, **row, source=source, loaded_at=self.now)
+        slot = {"kind": model.kind, "name": model.name}
+        present = self.unit.scalar(_IN_FORCE, slot)
         if present is None:
-            self.unit.add(active_documents, kind=model.kind, name=model.name, sha256=sha256, since=self.now)
+            self.unit.add(active_documents, **slot, sha256=sha256, since=self.now)
         elif present != sha256:
-            change = update(active_documents).where(*self._slot(model.kind, model.name))
-            self.unit.write(change.values(sha256=sha256, since=self.now))
+            self.unit.change(active_documents, slot, {"sha256": sha256, "since": self.now})
         if present != sha256:
             self.unit.emit("document", f"{model.kind}/{model.name}")
         return sha256
 
     def get(self, sha256: str) -> Revision:
-        row = self.unit.row(select(documents).where(documents.c.sha256 == sha256))
+        row = self.unit.row(_GET, {"b_sha256": sha256})
         if row is None:
             msg = f"no revision {sha256[:12]}"
             raise NotFound(msg)
@@ -56,7 +61,7 @@ class DocumentRepository(Repository):
 
     def active(self, kind: str | None = None) -> list[Revision]:
         """List the revisions in force, by kind and name."""
-        joined = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
+        joined = _ACTIVE
         if kind is not None:
             joined = joined.where(documents.c.kind == kind)
         found = joined.order_by(documents.c.kind, documents.c.name)
@@ -70,13 +75,12 @@ class DocumentRepository(Repository):
 
     def find(self, kind: str, name: str) -> Revision | None:
         """Return the revision in force, if there is one."""
-        joined = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
-        row = self.unit.row(joined.where(*self._slot(kind, name)))
+        row = self.unit.row(_FIND, {"kind": kind, "name": name})
         return None if row is None else Revision.model_validate(row)
 
     def retire(self, kind: str, name: str) -> bool:
         """Take a document out of force; its revisions stay for the runs that pin them."""
-        gone = self.unit.write(delete(active_documents).where(*self._slot(kind, name))) > 0
+        gone = self.unit.drop(active_documents, {"kind": kind, "name": name}) > 0
         if gone:
             self.unit.emit("document", f"{kind}/{name}")
         return gone
@@ -92,7 +96,3 @@ class DocumentRepository(Repository):
         """List the mistakes of the last load."""
         rows = self.unit.rows(select(load_problems).order_by(load_problems.c.id))
         return [Problem(**{name: row[name] for name in _KEPT}) for row in rows]
-
-    @staticmethod
-    def _slot(kind: str, name: str) -> tuple[ColumnElement[bool], ...]:
-        return (active_documents.c.kind == kind, active_documents.c.name == name)

@@ -20,11 +20,13 @@ class EventRepository(Repository):
 
     def after(self, last_id: int, limit: int = 500) -> list[Event]:
         """Return events with a larger id, oldest first."""
+        self.unit.flush()
         found = select(events).where(events.c.id > last_id).order_by(events.c.id).limit(limit)
         return [Event.model_validate(row) for row in self.unit.rows(found)]
 
     def bounds(self) -> tuple[int, int]:
         """Return the smallest and the largest id that are kept; ``(0, 0)`` when there is none."""
+        self.unit.flush()
         row = self.unit.row(select(func.min(events.c.id).label("low"), func.max(events.c.id).label("high")))
         return (row["low"] or 0, row["high"] or 0) if row else (0, 0)
 

@@ -16,10 +16,11 @@ class JournalRepository(Repository):
 
     def write(self, run: str, event: str, message: str, *, step: str | None = None, **data: Any) -> None:
         """Add a line; ``data`` are JSON values that belong to it."""
-        self.unit.add(journal, run=run, step=step, at=self.now, event=event, message=message, data=data)
+        self.unit.log(journal, run=run, step=step, at=self.now, event=event, message=message, data=data)
 
     def list(self, run: str, *, after: int = 0, limit: int = 2000) -> list[JournalLine]:
         """List a run's lines, oldest first."""
+        self.unit.flush()
         found = select(journal).where(journal.c.run == run, journal.c.id > after)
         rows = self.unit.rows(found.order_by(journal.c.id).limit(limit))
         return [JournalLine.model_validate(row) for row in rows]

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import bindparam, select
 
 from controlplane.model.action import Dimension
 from controlplane.model.records import OutOfService
 from controlplane.model.target import Target
 from controlplane.store.tables import out_of_service
-from controlplane.store.unit import Repository
+from controlplane.store.unit import Repository, Row
+
+_LIST = select(out_of_service).order_by(out_of_service.c.since, out_of_service.c.target)
+_CLAIM = select(out_of_service.c.since).where(
+    *(out_of_service.c[name] == bindparam(name) for name in ("target", "dimension", "holder"))
+)
 
 
 class LedgerRepository(Repository):
@@ -22,17 +27,14 @@ class LedgerRepository(Repository):
 
     def list(self, *, holder: str | None = None) -> list[OutOfService]:
         """List the claims, oldest first."""
-        found = select(out_of_service).order_by(out_of_service.c.since, out_of_service.c.target)
-        if holder is not None:
-            found = found.where(out_of_service.c.holder == holder)
-        return [OutOfService.model_validate(row) for row in self.unit.rows(found)]
+        rows = self.unit.rows(_LIST, {})
+        return [OutOfService.model_validate(row) for row in rows if holder in {None, row["holder"]}]
 
     def claim(self, target: Target | str, dimension: Dimension, holder: str, reason: str = "") -> None:
         """Say that ``holder`` takes the target out; claiming it twice changes nothing."""
         key = self._key(target, dimension, holder)
-        if self.unit.row(select(out_of_service.c.since).where(*key)) is None:
-            row = {"target": str(target), "dimension": dimension.value, "holder": holder}
-            self.unit.write(insert(out_of_service).values(**row, since=self.now, reason=reason))
+        if self.unit.row(_CLAIM, key) is None:
+            self.unit.add(out_of_service, **key, since=self.now, reason=reason)
 
     def release(
         self,
@@ -45,14 +47,14 @@ class LedgerRepository(Repository):
         if holder is None and target is None:
             msg = "name a holder or a target: releasing everything is nobody's wish"
             raise ValueError(msg)
-        gone = delete(out_of_service)
-        if holder is not None:
-            gone = gone.where(out_of_service.c.holder == holder)
-        if target is not None:
-            gone = gone.where(out_of_service.c.target == str(target))
-        if dimension is not None:
-            gone = gone.where(out_of_service.c.dimension == dimension.value)
-        return self.unit.write(gone)
+        given = {
+            "holder": holder,
+            "target": None if target is None else str(target),
+            "dimension": None if dimension is None else dimension.value,
+        }
+        return self.unit.drop(
+            out_of_service, {name: value for name, value in given.items() if value is not None}
+        )
 
     def reconcile(
         self, seen_in_service: Collection[Target], *, keep: Iterable[str] = ()
@@ -70,13 +72,9 @@ class LedgerRepository(Repository):
             if row.holder not in kept and Target.parse(row.target) in seen_in_service
         ]
         for row in gone:
-            self.unit.write(delete(out_of_service).where(*self._key(row.target, row.dimension, row.holder)))
+            self.unit.drop(out_of_service, self._key(row.target, row.dimension, row.holder))
         return gone
 
     @staticmethod
-    def _key(target: Target | str, dimension: Dimension, holder: str) -> tuple[ColumnElement[bool], ...]:
-        return (
-            out_of_service.c.target == str(target),
-            out_of_service.c.dimension == dimension.value,
-            out_of_service.c.holder == holder,
-        )
+    def _key(target: Target | str, dimension: Dimension, holder: str) -> Row:
+        return {"target": str(target), "dimension": dimension.value, "holder": holder}

@@ -10,21 +10,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Update, bindparam, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    Text,
+    Update,
+    bindparam,
+    cast,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
 from controlplane.model.states import RunState, is_final
 from controlplane.store.columns import Instant
 from controlplane.store.tables import runs
-from controlplane.store.unit import Repository, equal
+from controlplane.store.unit import Repository, Row, Unit, equal
 
 LEASE_SECONDS = 15.0
 ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
-_HELD = [column for column in runs.c if column.name != "plan"]  # the plan is read once, and large
+_HELD = [
+    *(column for column in runs.c if column.name != "plan"),
+    cast(runs.c.plan, Text).label("plan"),  # as it is written: it has often been read before
+]
+_SHOWN = [column for column in runs.c if column.name not in {"plan", "progress"}]
+_FIND = select(*_SHOWN).where(runs.c.id == bindparam("b_id"))
+_TOLD = ("state", "stop", "stop_reason", "stop_undo", "paused", "result", "effect_at", "lease_until")
+"""What a worker that holds a run is told at each turn: others may have written the rest of them meanwhile."""
 
 _NOW = bindparam("b_now", type_=Instant())
 _FREE = or_(runs.c.lease_until.is_(None), runs.c.lease_until <= _NOW)
@@ -35,12 +55,7 @@ _TAKE = (
     .returning(*_HELD)
 )
 _MINE = (runs.c.id == bindparam("b_id"), runs.c.fence == bindparam("b_fence"))
-_HOLD = update(runs).where(*_MINE).values(lease_until=bindparam("b_until")).returning(*_HELD)
-_RELEASE = (
-    update(runs)
-    .where(*_MINE)
-    .values(lease_owner=None, lease_until=None, due_at=bindparam("b_due"), sent_at=bindparam("b_sent"))
-)
+_STATE = select(runs.c.state).where(runs.c.id == bindparam("b_id"))
 _UNSENT = or_(runs.c.sent_at.is_(None), runs.c.sent_at < runs.c.due_at, runs.c.sent_at <= bindparam("b_lost"))
 _DUE = (
     select(runs.c.id)
@@ -53,6 +68,8 @@ _DUE = (
 class HeldRun(Run):
     """A run as the worker that holds it sees it, with what only the engine remembers."""
 
+    plan: str = ""
+    """What it executes, `controlplane.act.plan.RunPlan` as JSON: written once."""
     progress: dict[str, Any] = Field(default_factory=dict)
     stop_undo: bool = True
     ending: RunState | None = None
@@ -97,6 +114,10 @@ class RunQuery:
 class RunRepository(Repository):
     """``tx.runs``. Steps, attempts, journal and undo records: ``tx.steps``, ``tx.journal``, ``tx.undo``."""
 
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self._states: dict[str, RunState] = {}
+
     def add(self, run: Run, plan: dict[str, Any]) -> Run:
         """Write a new run and what it executes (`controlplane.act.plan.RunPlan`, as JSON)."""
         self.unit.add(runs, **run.model_dump(by_alias=False), plan=plan, progress={})
@@ -104,7 +125,7 @@ class RunRepository(Repository):
         return run
 
     def find(self, run_id: str) -> Run | None:
-        row = self.unit.row(select(runs).where(runs.c.id == run_id))
+        row = self.unit.row(_FIND, {"b_id": run_id})
         return None if row is None else Run.model_validate(row)
 
     def get(self, run_id: str) -> Run:
@@ -116,9 +137,15 @@ class RunRepository(Repository):
 
     def list(self, which: RunQuery | None = None, *, limit: int = 100) -> list[Run]:
         """List runs, newest first."""
-        found = select(runs).where(*(which or RunQuery()).conditions())
+        found = select(*_SHOWN).where(*(which or RunQuery()).conditions())
         rows = self.unit.rows(found.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit))
         return [Run.model_validate(row) for row in rows]
+
+    def targets(self, which: RunQuery) -> dict[str, str | None]:
+        """Return the targets of all the runs there are of these, by id, newest first."""
+        found = select(runs.c.id, runs.c.target).where(*which.conditions())
+        rows = self.unit.rows(found.order_by(runs.c.created_at.desc(), runs.c.id.desc()))
+        return {row["id"]: row["target"] for row in rows}
 
     def count(self, which: RunQuery | None = None) -> int:
         """Count what `list` would list without a limit."""
@@ -136,7 +163,7 @@ class RunRepository(Repository):
         earlier = (runs.c.created_at < run.created_at) | (
             (runs.c.created_at == run.created_at) & (runs.c.id < run.id)
         )
-        found = select(runs).where(
+        found = select(*_SHOWN).where(
             runs.c.group == run.group,
             runs.c.id != run.id,
             runs.c.state.in_(ACTIVE_STATES),
@@ -149,16 +176,43 @@ class RunRepository(Repository):
         """Take a run that is due and that nobody holds, under a higher fence; None otherwise."""
         until = self.now + timedelta(seconds=seconds)
         row = self.unit.row(_TAKE, {"b_id": run_id, "b_owner": owner, "b_now": self.now, "b_until": until})
-        return None if row is None else HeldRun.model_validate(row)
+        if row is None:
+            return None
+        self._states[run_id] = RunState(row["state"])
+        return HeldRun.model_validate(row)
 
-    def hold(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS) -> HeldRun:
-        """Renew the lease and return the run as it is now; raise `Fenced` if a later worker has it."""
-        until = self.now + timedelta(seconds=seconds)
-        row = self.unit.row(_HOLD, {"b_id": run_id, "b_fence": fence, "b_until": until})
+    def hold(self, held: HeldRun, seconds: float = LEASE_SECONDS) -> HeldRun:
+        """Renew the lease, and return the run with what others may have written since its last turn.
+
+        What only its holder writes is as the holder knows it. Raises `Fenced` if a later worker has it.
+        """
+        told = self.renew(held.id, held.fence, seconds)
+        return held.model_copy(update={**told, "state": RunState(told["state"])})
+
+    def renew(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS, **values: Any) -> Row:
+        """Renew the lease, change what is remembered of the run, and return what its holder is told.
+
+        Raises `Fenced` if a later worker has taken the run: then nothing is written.
+        """
+        changed = {"lease_until": self.now + timedelta(seconds=seconds), **values}
+        params = {f"v_{name}": value for name, value in changed.items()}
+        row = self.unit.row(_renewal(frozenset(changed)), {"b_id": run_id, "b_fence": fence, **params})
         if row is None:
             msg = f"{run_id} was taken over: fence {fence} no longer holds it"
             raise Fenced(msg)
-        return HeldRun.model_validate(row)
+        self._states[run_id] = RunState(row["state"])
+        return row
+
+    def state(self, run_id: str) -> RunState | None:
+        """Return a run's state: what this transaction holds, or has moved, is known without asking."""
+        if run_id not in self._states:
+            found = self.unit.scalar(_STATE, {"b_id": run_id})
+            return None if found is None else RunState(found)
+        return self._states[run_id]
+
+    def has_moved(self, run_id: str, state: RunState) -> None:
+        """Remember where a run is now; it is called by `controlplane.store.transitions`."""
+        self._states[run_id] = state
 
     def held_by(self, run_id: str, owner: str) -> HeldRun | None:
         """Return the run if this owner holds its lease."""
@@ -166,14 +220,15 @@ class RunRepository(Repository):
         row = self.unit.row(mine)
         return None if row is None else HeldRun.model_validate(row)
 
-    def release(self, run_id: str, fence: int, due_at: datetime | None) -> None:
-        """Give a held run back; ``due_at`` says when somebody must look at it again."""
+    def release(self, run_id: str, fence: int, due_at: datetime | None, **values: Any) -> None:
+        """Give a held run back, with what is to be remembered; ``due_at``: when somebody must look at it."""
         sent = self.now if due_at is not None and due_at <= self.now else None
-        self.unit.write(_RELEASE, {"b_id": run_id, "b_fence": fence, "b_due": due_at, "b_sent": sent})
+        free = {"lease_owner": None, "lease_until": None, "due_at": due_at, "sent_at": sent}
+        self.unit.change(runs, {"id": run_id, "fence": fence}, {**free, **values})
 
     def update(self, run_id: str, **values: Any) -> None:
         """Change what is remembered of a run beside its state."""
-        self.unit.write(update(runs).where(runs.c.id == run_id).values(**values))
+        self.unit.change(runs, {"id": run_id}, values)
 
     def request_stop(self, run_id: str, stop: StopRequest, reason: str, *, undo: bool) -> bool:
         """Ask a run to end; False if it has ended or was asked to cancel before. It is due at once.
@@ -207,10 +262,12 @@ class RunRepository(Repository):
             self.unit.emit("run", run_id)
         return changed
 
-    def wake_group(self, group: str) -> None:
-        """Make the queued runs of a group due: one that was ahead of them has ended."""
-        queued = (runs.c.group == group, runs.c.state == RunState.QUEUED.value)
-        self.unit.write(update(runs).where(*queued).values(due_at=self.now, sent_at=None))
+    def wake_next(self, group: str, ended: str) -> None:
+        """Make the oldest queued run of the group due: it is its turn, now that ``ended`` has."""
+        queued = (runs.c.group == group, runs.c.state == RunState.QUEUED.value, runs.c.id != ended)
+        oldest = select(runs.c.id).where(*queued).order_by(runs.c.created_at, runs.c.id).limit(1)
+        change = update(runs).where(runs.c.id == oldest.scalar_subquery())
+        self.unit.write(change.values(due_at=self.now, sent_at=None))
 
     def due(self, *, resend_after: float, limit: int) -> Sequence[str]:
         """List runs that are due, that nobody holds, and whose message was not sent or is overdue."""
@@ -231,3 +288,10 @@ class RunRepository(Repository):
         result = self.get(run_id).result
         self.update(run_id, result={**result, **values})
         self.unit.emit("run", run_id)
+
+
+@cache
+def _renewal(names: frozenset[str]) -> Executable:
+    """Build the update that only the holder's fence lets through, and that sets these columns."""
+    values = {name: bindparam(f"v_{name}", type_=runs.c[name].type) for name in names}
+    return update(runs).where(*_MINE).values(**values).returning(*(runs.c[name] for name in _TOLD))

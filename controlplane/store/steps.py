@@ -40,6 +40,11 @@ _END = (
 )
 _EFFECT = update(attempts).where(*_ATTEMPT).values(effects=attempts.c.effects + 1)
 _GET = select(attempts).where(*_ATTEMPT)
+_COUNT = (
+    select(func.count())
+    .select_from(attempts)
+    .where(*_ATTEMPT[:2], attempts.c.outcome == bindparam("b_outcome"))
+)
 
 
 class StepRepository(Repository):
@@ -87,12 +92,13 @@ class StepRepository(Repository):
 
     def update(self, run: str, step: str, **values: Any) -> None:
         """Change what is remembered of a step beside its state."""
-        self.unit.write(update(steps).where(steps.c.run == run, steps.c.id == step).values(**values))
+        self.unit.change(steps, {"run": run, "id": step}, values)
 
     def begin_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str) -> None:
         """Write down that an attempt begins, before anything is done."""
         row = {"run": run, "step": step, "attempt": attempt, "owner": owner, "fence": fence, "key": key}
-        self.unit.add(attempts, **row, outcome="running", started_at=self.now)
+        whole = {"outcome": "running", "message": "", "calls": 1, "effects": 0, "ended_at": None}
+        self.unit.add(attempts, **row, **whole, started_at=self.now)
 
     def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> bool:
         """Write down that an attempt that said `Again` is called once more; False if there is none."""
@@ -115,8 +121,8 @@ class StepRepository(Repository):
 
     def count_attempts(self, run: str, step: str, outcome: str) -> int:
         """Count the attempts at a step that came out so."""
-        mine = (attempts.c.run == run, attempts.c.step == step, attempts.c.outcome == outcome)
-        return int(self.unit.scalar(select(func.count()).select_from(attempts).where(*mine)))
+        key = {"b_run": run, "b_step": step, "b_outcome": outcome}
+        return int(self.unit.scalar(_COUNT, key))
 
     @staticmethod
     def _key(run: str, step: str, attempt: int) -> dict[str, Any]:

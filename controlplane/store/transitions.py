@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Table, Update, bindparam, func, select, update
+from sqlalchemy import Table, bindparam, func, or_, select
 
 from controlplane.kernel.errors import Conflict
 from controlplane.model.records import FaultRecord, Incident, Record, Run, StepRecord
@@ -28,17 +27,17 @@ from controlplane.model.states import (
     is_final,
 )
 from controlplane.store import tables
+from controlplane.store.columns import as_stored
 from controlplane.store.transaction import Transaction
 
 R = TypeVar("R", bound=Run | StepRecord | Incident | FaultRecord)
 
-_RUN_STATE = select(tables.runs.c.state).where(tables.runs.c.id == bindparam("b_run"))
 _OPEN_STEPS = (
     select(func.count())
     .select_from(tables.steps)
     .where(
         tables.steps.c.run == bindparam("b_run"),
-        tables.steps.c.state.in_([state.value for state in StepState if not is_final(state)]),
+        or_(*(tables.steps.c.state == state.value for state in StepState if not is_final(state))),
     )
 )
 
@@ -81,26 +80,17 @@ def move(
     judged = Move(tx, record, new, reason, at or tx.now, dict(values))
     for rule in entry.rules:
         rule(judged)
-    statement = _update(entry.table, frozenset(judged.values))
-    params = {f"v_{name}": value for name, value in judged.values.items()}
-    keys = {f"k_{column.name}": getattr(record, column.name) for column in entry.table.primary_key}
-    row = tx.row(statement, {**params, **keys, "old": record.state.value, "new": new.value})
-    if row is None:
+    key = {column.name: getattr(record, column.name) for column in entry.table.primary_key}
+    stands = {**key, "state": record.state.value}
+    if not tx.change(entry.table, stands, {**judged.values, "state": new.value}):
         msg = f"{entry.what} {record.id} is no longer {record.state}"
         raise Conflict(msg)
+    if isinstance(record, Run):
+        tx.runs.has_moved(record.id, RunState(new))
     if not quiet:
         entry.tell(judged)
-    return cast("R", type(record).model_validate(row))
-
-
-@cache
-def _update(table: Table, names: frozenset[str]) -> Update:
-    """Build the update that moves one row and sets these columns with it."""
-    keys = [column == bindparam(f"k_{column.name}") for column in table.primary_key.columns]
-    values = {name: bindparam(f"v_{name}", type_=table.c[name].type) for name in names}
-    returned = [column for column in table.c if column.name != "plan"]
-    change = update(table).where(*keys, table.c.state == bindparam("old"))
-    return change.values(**values, state=bindparam("new")).returning(*returned)
+    kept = {name: value for name, value in judged.values.items() if name in type(record).model_fields}
+    return cast("R", record.model_copy(update={**as_stored(entry.table, kept), "state": new}))
 
 
 def _kind(record: Record) -> type[Record]:
@@ -156,7 +146,7 @@ def ending_is_not_due(move: Move) -> None:
         return
     move.values.update(due_at=None, sent_at=None, lease_owner=None, lease_until=None)
     if move.record.group is not None:
-        move.tx.runs.wake_group(move.record.group)
+        move.tx.runs.wake_next(move.record.group, move.record.id)
 
 
 def ending_is_told_to_its_cause(move: Move) -> None:
@@ -188,8 +178,8 @@ def steps_run_in_running_runs(move: Move) -> None:
     """A step starts only while its run is running."""
     if move.new is not StepState.RUNNING:
         return
-    state = move.tx.scalar(_RUN_STATE, {"b_run": move.record.run})
-    if state != RunState.RUNNING.value:
+    state = move.tx.runs.state(move.record.run)
+    if state is not RunState.RUNNING:
         msg = f"step {move.record.id} cannot start: its run is {state}"
         raise Conflict(msg)
 

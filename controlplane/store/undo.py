@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import bindparam, func, select
 
 from controlplane.model.action import Change, UndoRecord, UndoStatus
 from controlplane.model.records import UndoView
@@ -17,48 +17,45 @@ from controlplane.model.target import Target
 from controlplane.store.tables import undo_records
 from controlplane.store.unit import Repository, Row, equal
 
+_OF_RUN = select(undo_records).where(undo_records.c.run == bindparam("b_run")).order_by(undo_records.c.id)
+_PENDING = _OF_RUN.where(undo_records.c.status == UndoStatus.PENDING.value)
+
 
 class UndoRepository(Repository):
     """``tx.undo``."""
 
-    def intend(self, run: str, step: str, change: Change) -> None:
-        """Write down what is about to be done; ``before`` only if it is the first time."""
+    def intend(self, run: str, step: str, change: Change, *, first: bool = False) -> None:
+        """Write down what is about to be done; ``before`` only if it is the first time.
+
+        ``first``: the caller knows that it is.
+        """
         mine = self._key(run, step, change)
-        again = update(undo_records).where(*mine).values(intended=change.intended, at=self.now)
-        if self.unit.write(again):
+        if not first and self.unit.change(undo_records, mine, {"intended": change.intended, "at": self.now}):
             return
-        row = {"run": run, "step": step, "target": str(change.target), "field": change.field}
         values = {"before": change.before, "intended": change.intended, "applied": None}
         status = UndoStatus.PENDING.value
-        self.unit.write(insert(undo_records).values(**row, **values, status=status, detail="", at=self.now))
+        self.unit.add(undo_records, **mine, **values, status=status, detail="", at=self.now)
 
     def applied(self, run: str, step: str, change: Change) -> None:
         """Write down that it was done."""
-        done = update(undo_records).where(*self._key(run, step, change))
-        self.unit.write(done.values(applied=change.intended, at=self.now))
+        written = {"applied": change.intended, "at": self.now}
+        self.unit.change(undo_records, self._key(run, step, change), written)
 
     def settle(self, run: str, step: str, target: str, field: str, status: UndoStatus, detail: str) -> None:
         """Write down what came of taking one record back."""
-        mine = (
-            undo_records.c.run == run,
-            undo_records.c.step == step,
-            undo_records.c.target == target,
-            undo_records.c.field == field,
-        )
-        change = update(undo_records).where(*mine)
-        self.unit.write(change.values(status=status.value, detail=detail, at=self.now))
+        mine = {"run": run, "step": step, "target": target, "field": field}
+        self.unit.change(undo_records, mine, {"status": status.value, "detail": detail, "at": self.now})
 
     def keep(self, run: str, detail: str) -> None:
         """What is not taken back yet stays."""
-        mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
-        change = update(undo_records).where(*mine)
-        self.unit.write(change.values(status=UndoStatus.KEPT.value, detail=detail, at=self.now))
+        mine = {"run": run, "status": UndoStatus.PENDING.value}
+        self.unit.change(
+            undo_records, mine, {"status": UndoStatus.KEPT.value, "detail": detail, "at": self.now}
+        )
 
     def pending(self, run: str) -> Sequence[UndoRecord]:
         """List the records that are neither taken back nor kept, in the order of their first effects."""
-        mine = (undo_records.c.run == run, undo_records.c.status == UndoStatus.PENDING.value)
-        rows = self.unit.rows(select(undo_records).where(*mine).order_by(undo_records.c.id))
-        return [_record(row) for row in rows]
+        return [_record(row) for row in self.unit.rows(_PENDING, {"b_run": run})]
 
     def find(self, run: str, step: str, target: str, field: str) -> UndoRecord | None:
         """Return one record, whatever came of it."""
@@ -74,17 +71,11 @@ class UndoRepository(Repository):
 
     def list(self, run: str) -> list[UndoView]:
         """List a run's records in the order of their first effects."""
-        found = select(undo_records).where(undo_records.c.run == run).order_by(undo_records.c.id)
-        return [UndoView.model_validate(row) for row in self.unit.rows(found)]
+        return [UndoView.model_validate(row) for row in self.unit.rows(_OF_RUN, {"b_run": run})]
 
     @staticmethod
-    def _key(run: str, step: str, change: Change) -> tuple[ColumnElement[bool], ...]:
-        return (
-            undo_records.c.run == run,
-            undo_records.c.step == step,
-            undo_records.c.target == str(change.target),
-            undo_records.c.field == change.field,
-        )
+    def _key(run: str, step: str, change: Change) -> Row:
+        return {"run": run, "step": step, "target": str(change.target), "field": change.field}
 
 
 def _record(row: Row) -> UndoRecord:

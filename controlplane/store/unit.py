@@ -12,26 +12,22 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, Insert, Table, insert
+from sqlalchemy import ColumnElement, Connection, Delete, Executable, Table, Update, bindparam
+from sqlalchemy import delete as sql_delete
+from sqlalchemy import update as sql_update
 
 from controlplane.store import tables
+from controlplane.store.prepared import Prepared, filled, prepare, prepare_insert
 
 Row = dict[str, Any]
 Params = Mapping[str, Any] | None
-
-_EVENT = insert(tables.events)
-
-
-@cache
-def _insert(table: Table) -> Insert:
-    return insert(table)
 
 
 class Unit:
     """One open transaction, as repositories see it.
 
-    Statements that run many times a second are built once, with bound parameters
-    (``params``): building one costs several times its execution.
+    Statements that run many times a second are built once, with bound parameters, and are
+    prepared (`controlplane.store.prepared`); those are the ones that are given ``params``.
     """
 
     def __init__(self, connection: Connection, now: datetime) -> None:
@@ -39,6 +35,7 @@ class Unit:
         self.now = now
         self.calls: list[Callable[[], None]] = []
         self._told: set[tuple[str, str]] = set()
+        self._logged: dict[Table, list[Row]] = {}
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the transaction is committed; never, if it is rolled back."""
@@ -48,24 +45,68 @@ class Unit:
         """Write an event: something with this id has changed. Once in a transaction says it."""
         if (type_, ref) not in self._told:
             self._told.add((type_, ref))
-            self.write(_EVENT, {"at": self.now, "type": type_, "ref": ref})
+            self.log(tables.events, at=self.now, type=type_, ref=ref)
+
+    def log(self, table: Table, **values: Any) -> None:
+        """Add a row to a table that only grows; those of one transaction are written together, by `flush`."""
+        self._logged.setdefault(table, []).append(values)
+
+    def flush(self) -> None:
+        """Write what was logged. Called before the commit, and before anything reads such a table."""
+        logged, self._logged = self._logged, {}
+        for table, rows in logged.items():
+            prepared = prepare_insert(table, frozenset(rows[0]), self.connection.dialect)
+            prepared.execute_many(self.connection, rows)
 
     def rows(self, statement: Executable, params: Params = None) -> list[Row]:
-        return [dict(row) for row in self.connection.execute(statement, params).mappings()]
+        if params is None:
+            return [dict(row) for row in self.connection.execute(statement).mappings()]
+        prepared, cursor = self._execute(statement, params)
+        found = [prepared.read(values) for values in cursor.fetchall()]
+        cursor.close()
+        return found
 
     def row(self, statement: Executable, params: Params = None) -> Row | None:
-        found = self.connection.execute(statement, params).mappings().first()
-        return None if found is None else dict(found)
+        if params is None:
+            found = self.connection.execute(statement).mappings().first()
+            return None if found is None else dict(found)
+        prepared, cursor = self._execute(statement, params)
+        values = cursor.fetchone()
+        cursor.close()
+        return None if values is None else prepared.read(values)
 
     def scalar(self, statement: Executable, params: Params = None) -> Any:
-        return self.connection.execute(statement, params).scalar()
+        if params is None:
+            return self.connection.execute(statement).scalar()
+        found = self.row(statement, params)
+        return None if found is None else next(iter(found.values()))
 
     def write(self, statement: Executable, params: Params = None) -> int:
         """Execute a statement that changes rows, and return how many."""
-        return self.connection.execute(statement, params).rowcount
+        if params is None:
+            return self.connection.execute(statement).rowcount
+        _, cursor = self._execute(statement, params)
+        changed: int = cursor.rowcount
+        cursor.close()
+        return changed
 
     def add(self, table: Table, **values: Any) -> None:
-        self.write(_insert(table), values)
+        """Insert a row; what is not given is its column's default."""
+        prepared = prepare_insert(table, frozenset(values), self.connection.dialect)
+        prepared.execute(self.connection, filled(table, values)).close()
+
+    def change(self, table: Table, which: Row, values: Row) -> int:
+        """Set ``values`` in the rows whose columns equal ``which``, and return how many they are."""
+        statement = _update(table, frozenset(which), frozenset(values))
+        return self.write(statement, _named("w_", which) | _named("v_", values))
+
+    def drop(self, table: Table, which: Row) -> int:
+        """Delete the rows whose columns equal ``which``, and return how many they were."""
+        return self.write(_delete(table, frozenset(which)), _named("w_", which))
+
+    def _execute(self, statement: Executable, params: Mapping[str, Any]) -> tuple[Prepared, Any]:
+        prepared = prepare(statement, self.connection.dialect)
+        return prepared, prepared.execute(self.connection, params)
 
 
 class Repository:
@@ -82,3 +123,22 @@ class Repository:
 def equal(table: Table, **wanted: Any) -> list[ColumnElement[bool]]:
     """Return a condition for each column whose value is given; None means any."""
     return [table.c[name] == value for name, value in wanted.items() if value is not None]
+
+
+def _named(prefix: str, values: Row) -> Row:
+    return {prefix + name: value for name, value in values.items()}
+
+
+@cache
+def _update(table: Table, which: frozenset[str], names: frozenset[str]) -> Update:
+    values = {name: bindparam(f"v_{name}", type_=table.c[name].type) for name in names}
+    return sql_update(table).where(*_equal_params(table, which)).values(**values)
+
+
+@cache
+def _delete(table: Table, which: frozenset[str]) -> Delete:
+    return sql_delete(table).where(*_equal_params(table, which))
+
+
+def _equal_params(table: Table, which: frozenset[str]) -> list[ColumnElement[bool]]:
+    return [table.c[name] == bindparam(f"w_{name}", type_=table.c[name].type) for name in sorted(which)]

@@ -108,7 +108,7 @@ def test_a_run_is_taken_once_under_a_rising_fence(database: Database, clock: Vir
         assert second is not None
         assert second.fence == first.fence + 1
         with pytest.raises(Fenced):
-            tx.runs.hold("run-1", first.fence)
+            tx.runs.renew("run-1", first.fence)
 
 
 def test_holding_renews_the_lease(database: Database, clock: VirtualClock) -> None:
@@ -118,7 +118,7 @@ def test_holding_renews_the_lease(database: Database, clock: VirtualClock) -> No
     for _ in range(4):
         clock.advance(10.0)
         with database.transaction() as tx:
-            assert tx.runs.hold("run-1", 1).lease_until == clock.now() + timedelta(seconds=15)
+            assert tx.runs.renew("run-1", 1)["lease_until"] == clock.now() + timedelta(seconds=15)
             assert tx.runs.take("run-1", "two") is None
 
 

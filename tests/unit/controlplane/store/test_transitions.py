@@ -140,6 +140,18 @@ def test_the_end_of_a_run_wakes_the_next_of_its_group(database: Database, clock:
         assert [tx.runs.get(id_).due_at for id_ in ("run-2", "run-3")] == [clock.now(), later]
 
 
+def test_a_moved_record_is_as_it_would_be_read_back(database: Database, clock: VirtualClock) -> None:
+    with database.transaction() as tx:
+        a_run(tx, clock, RunState.RUNNING)
+        tx.steps.add("run-1", [("one", "first")])
+        parameters = {"at": clock.now(), "pair": (1, 2), "far": float("inf")}
+        step = move(tx, tx.steps.list("run-1")[0], StepState.RUNNING, parameters=parameters, attempt=1)
+        assert step == tx.steps.list("run-1")[0]
+        assert step.parameters == {"at": "2026-01-01T00:00:00Z", "pair": [1, 2], "far": None}
+        ended = move(tx, tx.runs.get("run-1"), RunState.FAILED, "because")
+        assert ended == tx.runs.get("run-1")
+
+
 def test_every_move_of_runs_and_steps_is_in_the_journal(database: Database, clock: VirtualClock) -> None:
     with database.transaction() as tx:
         run = move(tx, a_run(tx, clock, RunState.QUEUED), RunState.RUNNING, "worker-1 starts it")
