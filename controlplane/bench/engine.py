@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.act.start import StartRequest, start_run
+from controlplane.bench.parts import SERVE, broker, process
 from controlplane.carrier import Sender
 from controlplane.kernel.clock import Clock, SystemClock
 from controlplane.kernel.errors import Unavailable
@@ -25,7 +21,6 @@ from controlplane.store.runs import RunQuery
 
 FLEET = Path(__file__).with_name("fleet.yaml")
 WITHIN = 300.0
-SERVE = (sys.executable, "-m", "controlplane.bench.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +39,17 @@ class Throughput:
 def measure(folder: Path, runs: int, noops: int) -> Throughput:
     """Run both on one broker of their own. Raises `Unavailable` when a worker does not come to an end."""
     clock = SystemClock()
-    with broker(folder, clock) as url:
+    with broker(folder, clock) as (url, _):
         bare = _bare(url, noops)
         steps, messages, seconds = _engine(folder, url, runs, clock)
     return Throughput(steps / seconds, steps / messages, bare)
-
-
-@contextmanager
-def broker(folder: Path, clock: Clock) -> Iterator[str]:
-    """Start a Redis for the time of the block, and yield its URL."""
-    binary = shutil.which("redis-server")
-    if binary is None:
-        msg = "redis-server is not installed"
-        raise Unavailable(msg)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    argv = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with _process(argv):
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            clock.sleep(0.1)
-        yield f"redis://127.0.0.1:{port}/0"
 
 
 def _bare(url: str, count: int) -> float:
     with closing(Sender(url)) as send:
         for number in range(count):
             send(str(number))
-    with _process([*SERVE, "nothing", url, str(count)]) as worker:
+    with process([*SERVE, "nothing", url, str(count)]) as worker:
         assert worker.stdout is not None  # noqa: S101 - it is a pipe
         return (count - 1) / float(worker.stdout.readline())
 
@@ -86,7 +61,7 @@ def _engine(folder: Path, url: str, count: int, clock: Clock) -> tuple[int, int,
         database.migrate()
         with closing(Sender(url)) as send:
             ids = _start(database, send, count)
-        with _process([*SERVE, "engine", f"sqlite:///{folder / 'bench.db'}", url]):
+        with process([*SERVE, "engine", f"sqlite:///{folder / 'bench.db'}", url]):
             runs = _ended(database, clock)
         with database.reading() as tx:
             steps = sum(len(tx.steps.list(run)) for run in ids)
@@ -124,12 +99,3 @@ def _ended(database: Database, clock: Clock) -> list[Run]:
         clock.sleep(0.5)
     msg = f"the runs did not end within {WITHIN:.0f} s"
     raise Unavailable(msg)
-
-
-@contextmanager
-def _process(argv: list[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()

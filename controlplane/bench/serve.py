@@ -1,21 +1,34 @@
-"""The two workers that are compared: the engine's, and one whose tasks do nothing.
+"""The processes that are measured: the engine's worker, a peer whose tasks do nothing, and the controller.
 
-Both receive through `controlplane.carrier`: the same pool, late acknowledgement and
-prefetch. The platform is memory, so that what is measured is the engine.
+Both workers receive through `controlplane.carrier`: the same pool, late acknowledgement and
+prefetch. The platform is memory, so that what is measured is the engine; the controller's
+metrics and canaries are never there.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
+from collections.abc import Mapping
+from datetime import datetime
 
 from controlplane import carrier
+from controlplane.act.approve import StoreApprovals
 from controlplane.act.executor import Executor
 from controlplane.actions import register
 from controlplane.carrier import Sender
-from controlplane.kernel.clock import SystemClock
+from controlplane.controller import Controller, Parts
+from controlplane.kernel.clock import Clock, SystemClock
+from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import ActionRegistry
+from controlplane.model.approval import Approvals
+from controlplane.model.service import Service
+from controlplane.model.target import Target
+from controlplane.observe.probes import ProbeBook
+from controlplane.observe.series import Row, Track
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
@@ -27,28 +40,86 @@ def serve_engine(database_url: str, broker_url: str) -> int:
     clock = SystemClock()
 
     def build() -> Executor:
-        actions: ActionRegistry = Registry("action")
-        register(actions)
-        ports: dict[type, object] = {Platform: MemoryPlatform(clock)}
         database = Database(database_url, clock)
-        return Executor(database, actions, ports, Sender(broker_url), clock, "bench")
+        ports: dict[type, object] = {
+            Platform: MemoryPlatform(clock),
+            Approvals: StoreApprovals(database),
+        }
+        return Executor(database, _actions(), ports, Sender(broker_url), clock, "bench")
 
     return run_worker(broker_url, build, name="bench")
 
 
-def serve_nothing(broker_url: str, count: int) -> int:
+def serve_nothing(broker_url: str, count: str) -> int:
     """Receive until SIGTERM; print the seconds from the first to the last of ``count`` messages."""
     seen: list[float] = []
 
     def note(_: str) -> None:
         seen.append(time.perf_counter())
-        if len(seen) == count:
+        if len(seen) == int(count):
             sys.stdout.write(f"{seen[-1] - seen[0]}\n")
             sys.stdout.flush()
 
     return carrier.serve(broker_url, note, name="peer")
 
 
+def serve_controller(database_url: str, broker_url: str) -> int:
+    """Lead until SIGTERM."""
+    clock, stop = SystemClock(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    parts = Parts(
+        database=Database(database_url, clock),
+        platform=MemoryPlatform(clock),
+        source=NoMetrics(),
+        actions=_actions(),
+        wake=Sender(broker_url),
+        clock=clock,
+        owner="bench",
+        prober=NoCanaries,
+    )
+    Controller(parts).run(stop)
+    return 0
+
+
+class NoMetrics:
+    """Implements `controlplane.observe.series.Source`: it never answers."""
+
+    def poll(self, queries: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
+        del at
+        return dict.fromkeys(queries, Unavailable("there are no metrics here"))
+
+    def ranges(
+        self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
+    ) -> dict[str, list[Track] | FleetwardError]:
+        del start, end, step
+        return dict.fromkeys(queries, Unavailable("there are no metrics here"))
+
+
+class NoCanaries:
+    """Implements `controlplane.controller.tick.Asks`: nobody is asked."""
+
+    def __init__(self, service: Service, clock: Clock) -> None:
+        del clock
+        self.book = ProbeBook(service.spec)
+
+    def start(self) -> None:
+        """Ask nobody."""
+
+    def stop(self) -> None:
+        """Nobody was asked."""
+
+    def aim(self, replicas: dict[Target, str]) -> None:
+        """Ask nobody."""
+
+
+def _actions() -> ActionRegistry:
+    actions: ActionRegistry = Registry("action")
+    register(actions)
+    return actions
+
+
+ROLES = {"engine": serve_engine, "nothing": serve_nothing, "controller": serve_controller}
+
 if __name__ == "__main__":
     role, *given = sys.argv[1:]
-    sys.exit(serve_engine(*given) if role == "engine" else serve_nothing(given[0], int(given[1])))
+    sys.exit(ROLES[role](*given))
