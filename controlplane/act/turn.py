@@ -14,6 +14,7 @@ from controlplane.act.calls import deadline, interrupted, resume
 from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
 from controlplane.act.gate import approval_due
+from controlplane.act.late import nothing_left
 from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare, unblock
 from controlplane.act.take_back import not_taken_back
 from controlplane.act.verify import verify
@@ -63,6 +64,9 @@ def _queued(turn: Turn) -> Next:
     ahead = turn.tx.runs.ahead_in_group(turn.run)
     if ahead is not None:
         return _wait(turn, GROUP_SECONDS, f"waits for {ahead.name} ({ahead.id}) of group {turn.run.group}")
+    gone = nothing_left(turn)
+    if gone is not None:
+        return begin_ending(turn, RunState.SUPERSEDED, gone, undo=False)
     asked = approval_due(turn)
     if asked is not None:
         return asked
@@ -98,6 +102,9 @@ def _running(turn: Turn) -> Next:
 
 
 def _start(turn: Turn, step: StepRecord) -> Next:
+    gone = nothing_left(turn) if turn.run.progress.get("blocked") else None
+    if gone is not None:
+        return begin_ending(turn, RunState.SUPERSEDED, gone, undo=False)
     planned = turn.pinned.plan.step(step.id)
     if turn.run.waiting and not turn.run.progress.get("blocked"):
         turn.update(waiting="")

@@ -104,7 +104,7 @@ class IncidentKeeper:
                 break
             incident = move(tx, incident, step.state, step.reason, around.now)
             log.info("incident moved", incident=incident.id, state=incident.state, reason=step.reason)
-        values: dict[str, object] = {"value": verdict.state.value, "objective": verdict.state.objective}
+        values = incidents.measured(incident, verdict, memory)
         if verdict.bad and verdict.tiers[0] != incident.tier:
             values |= {"tier": verdict.tiers[0], "severity": verdict.severity}
         changed = {name: value for name, value in values.items() if getattr(incident, name) != value}

@@ -109,7 +109,8 @@ def _from_children(signal: Signal, children: Sequence[Verdict]) -> Verdict:
         clients_value=children[0].state.clients_value,
         detail=f"from {len(known)} of {len(children)} {children[0].signal.target.level}s",
     )
-    return Verdict(signal, state, blind=all(child.blind for child in children))
+    blind, event = (all(getattr(child, name) for child in children) for name in ("blind", "event"))
+    return Verdict(signal, state, blind=blind, event=event)
 
 
 def parent_of(incident: Incident, open_incidents: Sequence[Incident]) -> Incident | None:

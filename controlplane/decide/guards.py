@@ -19,7 +19,7 @@ from controlplane.model.playbook import Playbook
 from controlplane.model.policy import PolicySpec
 from controlplane.model.records import GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
 from controlplane.model.service import Service
-from controlplane.model.states import is_final
+from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology
 from controlplane.model.windows import open_windows
@@ -161,6 +161,25 @@ def storm(case: Case) -> GuardVerdict:
     return _say("storm", ALLOW, f"{len(set(view.bad_zones))} of {len(zones)} zones are bad", **values)
 
 
+def calm(case: Case) -> GuardVerdict:
+    """Wait while nothing bad is measured any more: an incident is closed later, so that it does not flap.
+
+    What answers a later state of an incident gives back, and what has happened is not over by
+    being past; neither is held up.
+    """
+    incident = case.incident
+    if incident is None:
+        return _say("calm", ALLOW, "no incident calls for it")
+    if incident.state is not IncidentState.FIRING:
+        return _say("calm", ALLOW, f"it answers an incident that is {incident.state}")
+    since = incident.calm_since
+    if since is None:
+        return _say("calm", ALLOW, "its signal is bad, or was a moment ago", state=incident.state.value)
+    passed = format_duration(round((case.view.now - since).total_seconds()))
+    text = f"it is calm now: its signal has not been bad for {passed}"
+    return _say("calm", WAIT, text, calmSince=since.isoformat())
+
+
 def folding(case: Case) -> GuardVerdict:
     """Wait while the target's trouble is part of a wider one: what is done for that comes first."""
     if case.parent is None:
@@ -170,7 +189,7 @@ def folding(case: Case) -> GuardVerdict:
 
 
 def throttle(case: Case) -> GuardVerdict:
-    """Refuse a second run of a group within the playbook's time."""
+    """Refuse a second run of a group within the playbook's time; one that gave way unbegun does not count."""
     limit = case.playbook.spec.throttle
     if limit is None:
         return _say("throttle", ALLOW, "the playbook has no throttle")
@@ -180,6 +199,7 @@ def throttle(case: Case) -> GuardVerdict:
         run
         for run in case.runs
         if run.name == case.playbook.name
+        and not run.never_began
         and run.created_at > since
         and run.target is not None
         and throttle_group(case.playbook, Target.parse(run.target)) == group
@@ -278,6 +298,7 @@ GUARDS: tuple[Guard, ...] = (
     maintenance,
     sources,
     storm,
+    calm,
     folding,
     throttle,
     concurrency,

@@ -22,6 +22,8 @@ BAD_TICKS = 2
 """Bad at so many ticks in a row is bad, without a second witness."""
 CALM_TICKS = 2
 """Ticks in a row after which a pending incident that does not go on was nothing."""
+RECENT_TICKS = 2
+"""Ticks for which a signal that is not bad any more does not count as calm yet."""
 CLIENT_TICKS = 2
 """Ticks in a row at which the clients must be well before that counts as mitigated."""
 HEALED_FOR = 6.0
@@ -38,6 +40,7 @@ class Memory:
     calm_ticks: int = 0
     client_ticks: int = 0
     bad_since: datetime | None = None
+    calm_since: datetime | None = None
     good_since: datetime | None = None
 
     def take(self, verdict: Verdict, now: datetime) -> None:
@@ -46,6 +49,7 @@ class Memory:
         self.bad_since = (self.bad_since or now) if verdict.bad else None
         calm = not verdict.bad and not verdict.blind
         self.calm_ticks = self.calm_ticks + 1 if calm else 0
+        self.calm_since = (self.calm_since or now) if calm else None
         good = calm and verdict.state.good is True
         self.good_since = (self.good_since or now) if good else None
         well = verdict.state.clients_good is True and not verdict.blind
@@ -176,9 +180,25 @@ def title(signal: Signal) -> str:
     return f"{what} at {signal.target.name}"
 
 
-def measured(verdict: Verdict) -> dict[str, object]:
+
+
+def measured(incident: Incident, verdict: Verdict, memory: Memory) -> dict[str, object]:
     """Return the columns of an incident that follow the verdict."""
-    return {"value": verdict.state.value, "objective": verdict.state.objective}
+    return {
+        "value": verdict.state.value,
+        "objective": verdict.state.objective,
+        "calm_since": _calm_since(incident, verdict, memory),
+    }
+
+
+def _calm_since(incident: Incident, verdict: Verdict, memory: Memory) -> datetime | None:
+    """Return since when the signal has not been bad, once that is more than a few ticks.
+
+    A new leader goes on from what is written. That an event is over makes it no less an event.
+    """
+    if verdict.event or memory.calm_since is None:
+        return None
+    return incident.calm_since or (memory.calm_since if memory.calm_ticks > RECENT_TICKS else None)
 
 
 def is_old_enough(incident: Incident, now: datetime, tick: float) -> bool:

@@ -90,11 +90,11 @@ def is_answered(candidate: Candidate, runs: Sequence[Run]) -> bool:
     """Tell whether the incident's present turn has been answered by the playbook.
 
     ``runs``: those of this playbook for this incident. A run that was cancelled is an answer:
-    a person said no. One that failed or gave way is not, if the playbook has a throttle that
-    keeps it from trying for ever.
+    a person said no. One that gave way before it began is none, and one that failed or gave way
+    later is none if the playbook has a throttle that keeps it from trying for ever.
     """
     began = _turn_began(candidate)
-    mine = [run for run in runs if began is None or run.created_at >= began]
+    mine = [run for run in runs if not run.never_began and (began is None or run.created_at >= began)]
     if any(not is_final(run.state) or run.state in {RunState.SUCCEEDED, RunState.CANCELLED} for run in mine):
         return True
     return bool(mine) and candidate.playbook.spec.throttle is None

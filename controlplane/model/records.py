@@ -81,6 +81,11 @@ class Run(Record):
     ended_at: datetime | None = None
     result: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def never_began(self) -> bool:
+        """Tell whether it gave way before it could begin: it has done nothing, and answered nothing."""
+        return self.state is RunState.SUPERSEDED and self.started_at is None
+
 
 class StepRecord(Record):
     """One step of a run, or one item of a ``forEach``: then ``id`` is like ``scale[2]``."""
@@ -171,6 +176,9 @@ class Incident(Record):
     mitigated_at: datetime | None = None
     resolved_at: datetime | None = None
     changed_at: datetime
+    calm_since: datetime | None = Field(
+        None, description="since when its signal has not been bad; null while it is, and for an event"
+    )
     value: float | None = None
     objective: float | None = None
     detail: str = ""

@@ -40,7 +40,8 @@ class SignalState(Model):
 class Verdict:
     """One signal at one tick. ``tiers`` fire now, fast first; ``accusers`` are the sources that say bad.
 
-    ``hold``: seconds for which it must be bad before it counts (threshold triggers).
+    ``hold``: seconds for which it must be bad before it counts (threshold triggers). ``event``: it has
+    happened, and is not taken back when nothing is measured of it any more (a code of a card).
     """
 
     signal: Signal
@@ -50,6 +51,7 @@ class Verdict:
     accusers: frozenset[str] = frozenset()
     blind: bool = False
     hold: float = 0.0
+    event: bool = False
 
     @property
     def bad(self) -> bool:

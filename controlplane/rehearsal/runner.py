@@ -19,6 +19,7 @@ from controlplane.act.plan import RunPlan
 from controlplane.controller.cases import Desk
 from controlplane.controller.inputs import Documents
 from controlplane.decide import guards
+from controlplane.decide.cards import is_event
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
@@ -39,7 +40,7 @@ from controlplane.model.records import (
 from controlplane.model.rehearsal import Case, Earlier, Given, Meanwhile, OtherIncident
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, is_final
-from controlplane.model.target import Target
+from controlplane.model.target import Signal, Target
 from controlplane.model.topology import WriteRecord
 from controlplane.model.triggers.base import Facts
 from controlplane.platforms.memory import MemoryPlatform
@@ -169,7 +170,14 @@ class _Play:
         event = self.case.event
         if event.signal is not None:
             incident = self._incident(event.target, event.signal, event.tier, event.state)
-            tx.incidents.add(incident.model_copy(update={"value": event.value, "objective": event.objective}))
+            known = {"value": event.value, "objective": event.objective, "calm_since": self._calm_since()}
+            tx.incidents.add(incident.model_copy(update=known))
+
+    def _calm_since(self) -> datetime | None:
+        """Return since when nothing bad is measured, for a case that says that the signal is good already."""
+        signal = Signal.parse(f"{self.case.event.signal}@{self.case.event.target}")
+        good = self.measured.triggers_good()
+        return self.began if good and not is_event(signal) else None
 
     def _incident(self, target: str, signal: str, tier: str, state: IncidentState) -> Incident:
         since = self.began - STORY

@@ -143,6 +143,10 @@ class Measured:
             clients_value=numbers[all_good],
         )
 
+    def triggers_good(self) -> bool | None:
+        """Tell what is measured now of the signal that calls for the playbook."""
+        return self._at(self.given.signals.get("trigger", _CURED), self.clock.now())
+
     def _at(self, course: Sequence[Turn], now: datetime) -> bool | None:
         word: Health = "good" if course and course[0].is_ != "good" else "bad"
         for turn in course:

@@ -64,16 +64,16 @@ class IncidentRepository(Repository):
         return [IncidentLine.model_validate(row) for row in self.unit.rows(found)]
 
     def update(self, incident_id: str, **values: Any) -> None:
-        """Change what is known of an incident beside its state: value, detail, parent, severity, tier, title.
+        """Change what is known of an incident beside its state, as listed below.
 
         A changed ``parent``, ``severity`` or ``tier`` is an event; a new value alone is not.
         """
-        allowed = {"value", "objective", "detail", "parent", "severity", "tier", "title"}
+        allowed = {"value", "objective", "calm_since", "detail", "parent", "severity", "tier", "title"}
         if not values or not values.keys() <= allowed:
             msg = f"these can be changed: {', '.join(sorted(allowed))}"
             raise ValueError(msg)
         self.unit.write(update(incidents).where(incidents.c.id == incident_id).values(**values))
-        if values.keys() - {"value", "objective", "detail"}:
+        if values.keys() - {"value", "objective", "calm_since", "detail"}:
             self.unit.emit("incident", incident_id)
 
     @staticmethod

@@ -225,6 +225,7 @@ incidents = Table(
     _time("mitigated_at"),
     _time("resolved_at"),
     _time("changed_at", required=True),
+    _time("calm_since"),
     Column("value", Float),
     Column("objective", Float),
     _text("detail"),

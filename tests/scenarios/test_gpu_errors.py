@@ -85,3 +85,14 @@ def test_a_warning_is_a_ticket_that_nobody_answers(world: World) -> None:
     world.run(20)
     assert [each.severity for each in world.incidents()] == ["ticket"]
     assert world.runs("gpu-notice") == []
+
+
+def test_an_error_that_is_answered_late_is_answered_all_the_same(world: World) -> None:
+    """It has happened: that nothing is shown of it any more does not mend the card."""
+    world.work = False
+    show(world, 31)
+    world.run(100)
+    assert [(each.state, each.calm_since) for each in world.incidents()] == [(IncidentState.RESOLVED, None)]
+    world.work = True
+    world.run(4)
+    assert [run.state for run in world.runs("gpu-notice")] == [RunState.SUCCEEDED]

@@ -1312,6 +1312,11 @@ export interface components {
          */
         Incident: {
             /**
+             * Calmsince
+             * @description since when its signal has not been bad; null while it is, and for an event
+             */
+            calmSince: string | null;
+            /**
              * Changedat
              * Format: date-time
              */

@@ -14,7 +14,7 @@ from controlplane.model.action import Dimension, Touch
 from controlplane.model.policy import PolicySpec
 from controlplane.model.records import Halt, OutOfService, Verdict
 from controlplane.model.service import Service
-from controlplane.model.states import RunState
+from controlplane.model.states import IncidentState, RunState
 from tests.unit.controlplane.decide.fleet import AT, ZONES, at, topology
 from tests.unit.controlplane.decide.verdicts import incident, playbook, run
 
@@ -41,7 +41,7 @@ def case(book: dict[str, Any] | None = None, **more: Any) -> Case:
 
 def test_a_plain_case_is_allowed_by_all_in_their_order() -> None:
     found = guards.judge(case(touches=[Touch(at("a"), Dimension.TRAFFIC)]))
-    names = ["halt", "mode", "freeze", "maintenance", "sources", "storm", "folding"]
+    names = ["halt", "mode", "freeze", "maintenance", "sources", "storm", "calm", "folding"]
     names += ["throttle", "concurrency", "budget", "blastRadius"]
     assert [each.guard for each in found] == names
     assert {each.verdict for each in found} == {Verdict.ALLOW}
@@ -113,6 +113,34 @@ def test_the_throttle_counts_runs_of_its_group_and_says_when_again() -> None:
     assert guards.throttle(case(limit, runs=[run(RunState.FAILED, after=200)])).verdict is Verdict.ALLOW
     elsewhere = run(RunState.FAILED, after=480, target=str(at("b")))
     assert guards.throttle(case(limit, runs=[elsewhere])).verdict is Verdict.ALLOW
+
+
+def test_a_run_that_gave_way_before_it_began_is_not_throttled_by() -> None:
+    limit = {"throttle": {"onceWithin": "5m", "groupBy": ["service", "zone"]}}
+    unbegun = run(RunState.SUPERSEDED, after=480)
+    assert guards.throttle(case(limit, runs=[unbegun])).verdict is Verdict.ALLOW
+    begun = unbegun.model_copy(update={"started_at": unbegun.created_at})
+    assert guards.throttle(case(limit, runs=[begun])).verdict is Verdict.REFUSE
+
+
+def test_what_is_calm_now_is_waited_for_and_says_since_when() -> None:
+    since = NOW - timedelta(seconds=26)
+    found = guards.calm(replace(case(), incident=incident(at("a"), calm_since=since)))
+    assert (found.verdict, found.message) == (
+        Verdict.WAIT,
+        "it is calm now: its signal has not been bad for 26s",
+    )
+    assert found.values == {"calmSince": since.isoformat()}
+
+
+@pytest.mark.parametrize("state", [IncidentState.MITIGATED, IncidentState.RESOLVED])
+def test_what_gives_back_is_not_held_up_by_calm(state: IncidentState) -> None:
+    over = incident(at("a"), state, calm_since=NOW - timedelta(seconds=26))
+    assert guards.calm(replace(case(), incident=over)).verdict is Verdict.ALLOW
+
+
+def test_what_the_clock_or_a_person_calls_for_has_no_signal_to_be_calm() -> None:
+    assert guards.calm(replace(case(), incident=None, place=str(at("a")))).verdict is Verdict.ALLOW
 
 
 def test_concurrency_skips_or_queues_as_the_playbook_says() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from controlplane.model.signals import CanaryState, Verdict
 from controlplane.model.states import IncidentState, check_move
 from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, SERVICE, at
-from tests.unit.controlplane.decide.verdicts import canary, verdict
+from tests.unit.controlplane.decide.verdicts import canary, incident, verdict
 
 TICK = 2.0
 PENDING, FIRING, MITIGATED, RESOLVED, UNKNOWN = (
@@ -241,3 +242,35 @@ def test_any_story_keeps_the_rules(looks: list[dict[str, Any]], target: Target) 
         if after is MITIGATED and before is not MITIGATED:
             assert (look["takes_traffic"], look["clients"]) == (False, True)
         bad_before = kind == "bad"
+
+
+def calm_after(*looks: dict[str, Any]) -> list[float | None]:
+    """Return after each look for how many seconds the signal is said to be calm, None for not."""
+    memory, one, now = Memory(), incident(at("a")), AT
+    found: list[float | None] = []
+    for look in looks:
+        now += timedelta(seconds=TICK)
+        event = look.pop("event", False)
+        seen = replace(verdict(at("a"), **look), event=event)
+        memory.take(seen, now)
+        since = incidents.measured(one, seen, memory)["calm_since"]
+        one = one.model_copy(update={"calm_since": since})
+        found.append((now - one.calm_since).total_seconds() if one.calm_since else None)
+    return found
+
+
+def test_a_signal_is_calm_when_it_was_bad_at_none_of_three_ticks() -> None:
+    looks = [{"bad": True}, {"good": True}, {"good": True}, {"good": True}, {"good": True}]
+    assert calm_after(*looks) == [None, None, None, 4.0, 6.0]
+
+
+def test_no_data_is_no_trouble_and_the_next_bad_tick_ends_the_calm() -> None:
+    assert calm_after({"bad": True}, {}, {}, {}, {"bad": True}) == [None, None, None, 4.0, None]
+
+
+def test_who_does_not_see_calls_nothing_calm() -> None:
+    assert calm_after({"bad": True}, {"good": True}, {}, {"blind": True}, {"good": True}) == [None] * 5
+
+
+def test_what_has_happened_does_not_become_calm() -> None:
+    assert calm_after(*({"good": True, "event": True} for _ in range(5))) == [None] * 5

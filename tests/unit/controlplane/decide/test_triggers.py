@@ -86,8 +86,13 @@ def test_an_active_a_successful_and_a_cancelled_run_are_answers(state: RunState)
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.INCONCLUSIVE, RunState.SUPERSEDED])
 def test_a_failed_try_is_tried_again_only_under_a_throttle(state: RunState) -> None:
-    assert answered(run(state)) is True
-    assert answered(run(state), throttle={"onceWithin": "1m"}) is False
+    tried = run(state, started_at=AT)
+    assert answered(tried) is True
+    assert answered(tried, throttle={"onceWithin": "1m"}) is False
+
+
+def test_a_run_that_gave_way_before_it_began_is_no_answer() -> None:
+    assert answered(run(RunState.SUPERSEDED)) is False
 
 
 def test_an_answer_to_an_earlier_turn_is_none_to_this_one() -> None:
