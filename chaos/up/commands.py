@@ -85,7 +85,7 @@ def demo(
         bool, typer.Option("--once", help="End after the drill; the exit code is its verdict.")
     ] = False,
     drill: Annotated[
-        str, typer.Option(help="One of chaos/catalog: gray-zone, zone-outage, engine-hang …")
+        str, typer.Option(help="One of chaos/catalog: gray-zone, zone-outage, crash-loop …")
     ] = "gray-zone",
     mode: ModeOption = None,
     seed: Seed = 1,

@@ -21,6 +21,7 @@ from controlplane.kernel.templating import evaluate
 from controlplane.model.base import Model
 from controlplane.model.playbook import QueryCheck, SignalCheck
 from controlplane.model.signals import SignalsSnapshot, SignalState
+from controlplane.model.target import Target
 
 LOOK_SECONDS = 2.0
 """How often a signal is looked at: the loop's tick."""
@@ -99,8 +100,9 @@ def look(
 ) -> CheckState:
     """Judge a signal at one look.
 
-    Counted are samples that begin after the last effect. A target that takes no traffic has
-    none of its own; then the clients of the whole service speak for it.
+    Counted are samples that begin after the last effect. A zone that takes no traffic has
+    none of its own; then the clients of the whole service speak for it. A part of a zone has those
+    that its canary makes.
     """
     if signal is None:
         return state.ended(
@@ -142,6 +144,8 @@ def _verdict(
     if effect_at is not None and measured.since < effect_at:
         return None, None, "its samples still reach back before the last effect"
     evacuated = target is not None and snapshot.takes_traffic.get(target) is False
+    if evacuated and measured.good is not None and Target.parse(str(target)).level not in {"service", "zone"}:
+        evacuated = False  # its canary's questions make samples of its own
     good = measured.clients_good if evacuated else measured.good
     return good, measured.until, _words(signal, measured, evacuated=evacuated, good=good)
 

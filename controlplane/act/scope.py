@@ -13,18 +13,22 @@ from controlplane.model.triggers.gpu import GPU
 from controlplane.model.xid import ailment, code_of
 
 
-def incident_scope(target: str | None, incident: Incident | None = None) -> dict[str, Any] | None:
+def incident_scope(
+    target: str | None, incident: Incident | None = None, *, alone: bool = True
+) -> dict[str, Any] | None:
     """Return what expressions see as ``incident``.
 
     A run that a person started on a target has no incident; the target alone speaks for it,
-    so that ``incident.zone`` works in the same playbook.
+    so that ``incident.zone`` works in the same playbook. ``alone``: its zone is not in the same trouble.
     """
     where = incident.target if incident is not None else target
     if where is None:
         return None
     parsed = Target.parse(where)
     parts = {name: getattr(parsed, name) for name in ("service", "cluster", "zone", "node", "replica", "gpu")}
+    calm = incident is None or incident.calm_since is not None
     scope: dict[str, Any] = {"target": where, **parts, "level": parsed.level, "name": parsed.name}
+    scope |= {"alone": alone, "calm": calm}
     if incident is not None:
         fields = {"id", "signal", "state", "severity", "tier", "title", "value", "objective"}
         scope |= incident.model_dump(mode="json", by_alias=False, include=fields)

@@ -72,6 +72,7 @@ class StartRequest:
         incident: Incident | None = None,
         inputs: Mapping[str, Any] | None = None,
         limits: Mapping[str, Any] | None = None,
+        alone: bool = True,
         **more: Any,
     ) -> StartRequest:
         """Make the request of a playbook: inputs checked and completed, the concurrency group rendered.
@@ -79,7 +80,7 @@ class StartRequest:
         ``more``: trigger, started_by, reason. Raises `InvalidInput` for inputs that it does not take.
         """
         where = incident.target if incident is not None else target
-        scope = {"incident": incident_scope(where, incident), "limits": dict(limits or {})}
+        scope = {"incident": incident_scope(where, incident, alone=alone), "limits": dict(limits or {})}
         resolved = resolve_inputs(playbook.spec.inputs, inputs or {})
         concurrency = playbook.spec.concurrency
         names = {**scope, "service": service, "inputs": resolved}

@@ -18,6 +18,7 @@ from controlplane.actions.query_wait import QueryWait
 from controlplane.actions.replica_drain import ReplicaDrain
 from controlplane.actions.replica_isolate import ReplicaIsolate
 from controlplane.actions.replica_restart import ReplicaRestart
+from controlplane.actions.replica_restore import ReplicaRestore
 from controlplane.actions.traffic_restore import TrafficRestore
 from controlplane.actions.traffic_shift import TrafficShift
 from controlplane.actions.workload_restart import WorkloadRestart
@@ -41,6 +42,7 @@ BUILTIN = (
     ReplicaDrain,
     ReplicaIsolate,
     ReplicaRestart,
+    ReplicaRestore,
     TrafficRestore,
     TrafficShift,
     WorkloadRestart,

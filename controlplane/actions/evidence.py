@@ -83,6 +83,24 @@ def clients_of(
     return Evidence(True, "no SLO is broken, with too few requests to judge one")
 
 
+def measured_at(target: Target, context: ActionContext, *, since: datetime) -> Evidence:
+    """Tell whether anything that is measured of exactly ``target`` is bad, on samples from ``since`` on.
+
+    Nothing bad is good: what speaks for a target is its canary.
+    """
+    snapshot, reason = _fresh(context)
+    if snapshot is None:
+        return Evidence(None, reason)
+    if snapshot.evaluated_at < since:
+        return Evidence(None, "nothing has been measured since")
+    bad = [
+        _measured(text, state)
+        for text, state in sorted(snapshot.signals.items())
+        if state.good is False and state.since >= since and Signal.parse(text).target == target
+    ]
+    return Evidence(False, "; ".join(bad)) if bad else Evidence(True, "nothing bad is measured of it")
+
+
 def _fresh(context: ActionContext) -> tuple[SignalsSnapshot | None, str]:
     snapshot = context.port(SignalReader).latest(context.service.name)
     if snapshot is None:

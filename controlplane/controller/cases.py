@@ -25,7 +25,7 @@ from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Decision, GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
 from controlplane.model.service import Service
-from controlplane.model.states import IncidentState
+from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
 from controlplane.model.triggers.base import Facts
 from controlplane.store.budgets import NOTICE, spent
@@ -36,6 +36,12 @@ log = structlog.get_logger(__name__)
 
 RESOLVED = timedelta(seconds=60)
 """How long a resolved incident can still be answered: longer than a take-over lasts."""
+
+FRESH_TICKS = 3
+"""Ticks for which a part waits whether its zone is answered."""
+
+WORKED_ON = 30.0
+"""Seconds for which a part waits for a run that works on its zone."""
 
 HISTORY = timedelta(days=7)
 """How far back runs are looked at: the longest throttle that holds."""
@@ -78,9 +84,7 @@ class Desk:
             answers = [
                 run for run in runs if (run.name, run.incident) == (each.playbook.name, each.incident.id)
             ]
-            parent = folding.parent_of(each.incident, found)
-            if parent is not None and not triggers.is_answerable(parent, playbooks):
-                parent = None
+            parent = self._wider(each.incident, found, playbooks, runs)
             alone = parent is None and self._may_stand_alone(each.incident)
             if triggers.is_answered(each, answers) or not (alone or parent):
                 continue
@@ -90,6 +94,7 @@ class Desk:
                 each.incident,
                 self.view,
                 parent=parent,
+                alone=folding.is_alone(each.incident, found, self.now),
                 halts=halts,
                 runs=runs,
                 ledger=ledger,
@@ -160,6 +165,35 @@ class Desk:
         )
         return start_run(tx, told, self.wake).id
 
+    def _wider(
+        self,
+        incident: Incident,
+        found: Sequence[Incident],
+        playbooks: Sequence[Playbook],
+        runs: Sequence[Run],
+    ) -> Incident | None:
+        """Return the wider incident that is answered first: what is done for it may be all that is needed.
+
+        One that the incident folds into, and of any signal one that has just come up or is being
+        worked on. Only for a while: where nobody answers the wider one, or it does not help, what
+        can be done for the part is done. A wider one that is mitigated keeps nothing from its parts.
+        """
+        parent = folding.parent_of(incident, found)
+        if parent is not None and triggers.is_answerable(parent, playbooks):
+            return parent
+        since = self.now - timedelta(seconds=WORKED_ON)
+        worked_on = {
+            run.target
+            for run in runs
+            if run.kind == "playbook" and not is_final(run.state) and run.created_at > since
+        }
+        for other in folding.wider(incident, found):
+            fresh = self.now - other.changed_at <= timedelta(seconds=FRESH_TICKS * self.tick)
+            bad = other.state is IncidentState.FIRING and other.calm_since is None
+            if other.target in worked_on or (fresh and bad and triggers.is_answerable(other, playbooks)):
+                return other
+        return None
+
     def _may_stand_alone(self, incident: Incident) -> bool:
         """Let a node's or replica's incident wait for its siblings before anything is done for it alone."""
         narrow = Target.parse(incident.target).level in {"node", "replica", "gpu"}
@@ -177,6 +211,7 @@ class Desk:
             incident=incident,
             trigger=case.trigger,
             reason=case.trigger if incident is None else f"{incident.title}: {incident.detail}"[:500],
+            alone=case.alone,
         )
 
     def _matches(self, playbook: Playbook, request: StartRequest, limits: dict[str, Any]) -> bool:

@@ -87,6 +87,7 @@ class Conclusion:
     verdicts: Sequence[Verdict]
     accused: dict[Target, frozenset[str]]
     canaries: dict[str, CanaryState]
+    isolated: AbstractSet[Target]
     traffic: dict[Target, bool | None]
     sources: Sequence[SourceState]
     alerts: Mapping[str, Sequence[Mapping[str, str]]]
@@ -155,6 +156,7 @@ class ServiceTick:
         observation = self.observer.observe(now, topology, self.fleet.weights)
         targets = topology.targets()
         replicas = [target for target, _ in topology.replicas()]
+        isolated = {target for target, view in topology.replicas() if not view.in_rotation}
         needed = [state for state in observation.sources if state.name in self.observer.needed]
         fresh = {state.name for state in observation.sources if state.state == "fresh"} | {CANARY}
         sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
@@ -168,13 +170,14 @@ class ServiceTick:
             grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
         found += alerts.verdicts(grouped, open_signals, found, sight.at)
         found += self._cards(observation, targets, open_signals, fresh="gpu" in fresh)
-        verdicts = fold(found, targets, open_signals)
+        verdicts = fold(signals.with_clients(found), targets, open_signals)
         accused = signals.witnesses(verdicts, self.prober.book.failing(replicas, now.timestamp()))
         return Conclusion(
             observation,
             verdicts,
             accused,
-            self.prober.book.states(replicas, now),
+            self.prober.book.states(replicas, now, isolated),
+            isolated,
             traffic,
             (*needed, self.fleet.source(now)),
             {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
@@ -211,6 +214,7 @@ class ServiceTick:
                 now,
                 confirmed=signals.is_confirmed(verdict, concluded.accused),
                 takes_traffic=concluded.traffic.get(target),
+                isolated=target in concluded.isolated,
                 out_of_service=any(claim.contains(target) for claim in held),
                 canary=concluded.canaries.get(str(target)),
             )

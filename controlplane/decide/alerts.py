@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from controlplane.decide.signals import clients_of
 from controlplane.model.records import Alert
 from controlplane.model.service import Service
 from controlplane.model.signals import SignalState, Verdict
@@ -58,8 +59,7 @@ def verdicts(
 
     ``found``: the verdicts of this tick; those of the objectives say whether the clients are well.
     """
-    known = [each.state.clients_good for each in found if each.state.clients_good is not None]
-    clients = all(known) if known else None
+    clients = clients_of(found)
     signals = {Signal.parse(text) for text in open_signals if text.startswith(f"{ALERT}:")}
     wanted = sorted(signals | grouped.keys(), key=str)
     return [_verdict(signal, grouped.get(signal, ()), now, clients=clients) for signal in wanted]

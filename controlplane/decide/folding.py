@@ -1,8 +1,9 @@
 """Folding: three bad nodes of one zone are one bad zone.
 
 A parent is bad when at least two and at least half of its children are. Children's own
-incidents then follow the parent's; what was about to be done for them gives way. Zones do
-not fold into the service: what to do about that is not a wider remedy but a suspicion.
+incidents then follow the parent's; what was about to be done for them gives way. While a wider
+target is answered for another reason, its parts wait for a moment too. Zones do not fold into
+the service: what to do about that is not a wider remedy but a suspicion.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from controlplane.decide.signals import as_bad
 from controlplane.model.base import Level
 from controlplane.model.records import Incident
 from controlplane.model.signals import SignalState, Verdict
-from controlplane.model.states import IncidentState
+from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
 
 PARENTS: tuple[Level, ...] = ("node", "zone")
 CHILDREN: dict[Level, tuple[Level, ...]] = {"node": ("replica",), "zone": ("node", "replica")}
 LEAST = 2
+ALONE = timedelta(seconds=30)
+"""For so long a zone must not have been in the same trouble before a part of it is a case of its own."""
 
 _ByName = dict[tuple[str, str], dict[Level, list[Verdict]]]
 _ACTIVE = {IncidentState.PENDING, IncidentState.FIRING}
@@ -109,23 +113,49 @@ def _from_children(signal: Signal, children: Sequence[Verdict]) -> Verdict:
         clients_value=children[0].state.clients_value,
         detail=f"from {len(known)} of {len(children)} {children[0].signal.target.level}s",
     )
-    blind, event = (all(getattr(child, name) for child in children) for name in ("blind", "event"))
+    blind, event = all(child.blind for child in children), all(child.event for child in children)
     return Verdict(signal, state, blind=blind, event=event)
 
 
 def parent_of(incident: Incident, open_incidents: Sequence[Incident]) -> Incident | None:
-    """Return the widest active incident of the same signal that an incident folds into, up to its zone.
+    """Return the widest active incident of the same signal that an incident folds into, up to its zone."""
+    named = _named(incident)
+    same = (other for other in wider(incident, open_incidents) if _named(other) == named)
+    return next(same, None)
 
-    Another signal's is no parent: a slow zone is no reason to leave its hung replica alone.
+
+def wider(incident: Incident, open_incidents: Sequence[Incident]) -> list[Incident]:
+    """Return the active incidents, of any signal, of what contains an incident's target; the widest first."""
+    target = Target.parse(incident.target)
+    found = [
+        other
+        for other in open_incidents
+        if other.state in _ACTIVE
+        and (place := Target.parse(other.target)) != target
+        and place.level in PARENTS
+        and place.contains(target)
+    ]
+    return sorted(found, key=lambda other: (len(other.target.split("/")), other.opened_at, other.id))
+
+
+def is_alone(incident: Incident, incidents: Sequence[Incident], now: datetime) -> bool:
+    """Tell whether the zone around an incident's target has not been in the same trouble lately.
+
+    What half of a zone has is the zone's; and where one part is well again a moment after the
+    others, it was not alone either. ``incidents``: those that are open.
     """
-    signal = Signal.parse(incident.signal)
-    wider = []
-    for other in open_incidents:
-        if other.state in _ACTIVE and other.target != incident.target:
-            wide = Signal.parse(other.signal)
-            same = (wide.kind, wide.name) == (signal.kind, signal.name)
-            if same and wide.target.level in PARENTS and wide.target.contains(signal.target):
-                wider.append(other)
-    return min(
-        wider, key=lambda other: (len(other.target.split("/")), other.opened_at, other.id), default=None
+    target, named = Target.parse(incident.target), _named(incident)
+    return not any(
+        Target.parse(other.target).level == "zone"
+        and other.target != incident.target
+        and Target.parse(other.target).contains(target)
+        and _named(other) == named
+        and not is_final(other.state)
+        and (other.calm_since is None or now - other.calm_since < ALONE)
+        for other in incidents
     )
+
+
+def _named(incident: Incident) -> tuple[str, str]:
+    signal = Signal.parse(incident.signal)
+    return signal.kind, signal.name

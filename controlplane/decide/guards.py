@@ -54,7 +54,8 @@ class View:
 class Case:
     """One playbook about to answer one incident, or without one to be started at a ``place``.
 
-    ``parent``: the active incident that this one folds into. ``runs``: active and recent ones
+    ``parent``: the wider incident that is answered first. ``alone``: the zone around it is not in the
+    same trouble. ``runs``: active and recent ones
     of the service. ``spent``: how many runs of the playbook's budget are used.
     """
 
@@ -63,6 +64,7 @@ class Case:
     incident: Incident | None
     view: View
     parent: Incident | None = None
+    alone: bool = True
     halts: Sequence[Halt] = ()
     runs: Sequence[Run] = ()
     ledger: Sequence[OutOfService] = ()

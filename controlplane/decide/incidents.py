@@ -66,12 +66,14 @@ class Memory:
 class Circumstances:
     """What else counts at this tick: a second witness, traffic, and what the canary says.
 
-    ``takes_traffic`` None: not known. ``out_of_service``: a run or drill still holds the target.
+    ``takes_traffic`` None: not known. ``isolated``: a replica that the platform keeps out of rotation.
+    ``out_of_service``: a run or drill still holds the target.
     """
 
     now: datetime
     confirmed: bool = False
     takes_traffic: bool | None = None
+    isolated: bool = False
     out_of_service: bool = False
     canary: CanaryState | None = None
 
@@ -127,7 +129,7 @@ def _from_pending(verdict: Verdict, memory: Memory, around: Circumstances) -> St
 
 
 def _mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
-    evacuated = verdict.signal.target.level == "zone" and around.takes_traffic is False
+    evacuated = _is_evacuated(verdict, around)
     if evacuated and memory.client_ticks >= CLIENT_TICKS:
         clients = verdict.state.clients_value
         seen = "" if clients is None else f": {clients:.4g}, objective {verdict.state.objective:.4g}"
@@ -135,19 +137,26 @@ def _mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step 
     return None
 
 
-def _healed(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+def _is_evacuated(verdict: Verdict, around: Circumstances) -> bool:
+    """Tell whether somebody keeps the clients away from the target.
+
+    That of a zone is said by its weight, that of a replica by its rotation: one that is only down,
+    or whose zone is evacuated, is still to be seen to.
+    """
+    level = verdict.signal.target.level
+    return around.takes_traffic is False if level == "zone" else level == "replica" and around.isolated
+
+
+def _healed(
+    verdict: Verdict, memory: Memory, around: Circumstances, *, mitigated: bool = False
+) -> Step | None:
     if verdict.bad or verdict.state.good is False:
         return None
     canary = around.canary if around.canary is not None and around.canary.good is not None else None
-    if verdict.signal.target.level == "zone":
-        if around.takes_traffic is False or around.out_of_service:
-            return None
-        good_for = canary.good_for if canary and canary.good else memory.good_for(around.now)
-        if (canary is not None and not canary.good) or good_for < HEALTHY_FOR:
-            return None
-        who = "the canary" if canary else "the signal"
-        return Step(IncidentState.RESOLVED, f"{who} was good for {format_duration(round(good_for))}")
-    if verdict.signal.target.level != "service" and canary is not None and not canary.good:
+    level = verdict.signal.target.level
+    if level == "zone" or (level == "replica" and (mitigated or around.isolated)):
+        return _given_back(verdict, memory, around, canary)
+    if level != "service" and canary is not None and not canary.good:
         return None
     good_for = memory.good_for(around.now)
     if good_for < HEALED_FOR:
@@ -155,10 +164,26 @@ def _healed(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | N
     return Step(IncidentState.RESOLVED, f"good for {format_duration(round(good_for))}")
 
 
+def _given_back(
+    verdict: Verdict, memory: Memory, around: Circumstances, canary: CanaryState | None
+) -> Step | None:
+    """Resolve what clients can be kept away from: it has them back, and was good for long enough."""
+    if _is_evacuated(verdict, around) or around.out_of_service:
+        return None
+    good_for = canary.good_for if canary and canary.good else memory.good_for(around.now)
+    if (canary is not None and not canary.good) or good_for < HEALTHY_FOR:
+        return None
+    who = "the canary" if canary else "the signal"
+    return Step(IncidentState.RESOLVED, f"{who} was good for {format_duration(round(good_for))}")
+
+
 def _from_mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
-    if around.takes_traffic is not False and memory.bad_ticks >= BAD_TICKS:
+    back = (
+        not around.isolated if verdict.signal.target.level == "replica" else around.takes_traffic is not False
+    )
+    if back and memory.bad_ticks >= BAD_TICKS:
         return Step(IncidentState.FIRING, f"it has traffic again, and {words(verdict)}")
-    return _healed(verdict, memory, around)
+    return _healed(verdict, memory, around, mitigated=True)
 
 
 def _from_unknown(verdict: Verdict, memory: Memory, around: Circumstances, *, fired: bool) -> Step | None:
@@ -178,8 +203,6 @@ def title(signal: Signal) -> str:
     """Return what an incident is called in lists."""
     what = signal.name if signal.kind == "slo" else f"{signal.kind} {signal.name}"
     return f"{what} at {signal.target.name}"
-
-
 
 
 def measured(incident: Incident, verdict: Verdict, memory: Memory) -> dict[str, object]:

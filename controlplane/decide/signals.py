@@ -206,6 +206,23 @@ def witnesses(verdicts: Sequence[Verdict], failing: Mapping[Target, bool]) -> di
     return found
 
 
+def clients_of(verdicts: Sequence[Verdict]) -> bool | None:
+    """Tell whether the clients of the service are well by all objectives that can say; None when none can."""
+    known = [each.state.clients_good for each in verdicts if each.state.clients_good is not None]
+    return all(known) if known else None
+
+
+def with_clients(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Add to each verdict that is not of an objective what the objectives say of the clients."""
+    clients = clients_of(verdicts)
+    return [
+        each
+        if clients is None or each.signal.kind == "slo"
+        else replace(each, state=each.state.model_copy(update={"clients_good": clients}))
+        for each in verdicts
+    ]
+
+
 def as_bad(verdict: Verdict, tiers: tuple[str, ...], severity: str, detail: str) -> Verdict:
     """Return the verdict as bad for a reason that lies in its parts."""
     state = verdict.state.model_copy(update={"good": False, "detail": detail})

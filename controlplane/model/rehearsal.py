@@ -91,6 +91,7 @@ class FleetShape(Model):
         default_factory=dict, description="by zone; 100 where left out"
     )
     down: tuple[str, ...] = Field((), description="replicas, nodes or zones that do not serve, by name")
+    isolated: tuple[str, ...] = Field((), description="replicas that run out of rotation, by name")
     held: tuple[Held, ...] = Field((), description="what counts as out of service through others")
 
 
@@ -199,6 +200,7 @@ class FleetExpectation(Model):
 
     weights: dict[str, int] | None = None
     ready: int | None = Field(None, description="replicas that serve")
+    isolated: tuple[str, ...] | None = Field(None, description="replicas out of rotation, by name")
     restarted: tuple[str, ...] | None = Field(None, description="replicas by name, in order")
     writes: int | None = Field(None, ge=0, description="effects of the run, counted at the platform")
     held: tuple[str, ...] | None = Field(

@@ -24,6 +24,8 @@ INCIDENT: Mapping[str, str] = {
     "gpu": "the GPU, or null",
     "level": "how wide the target is: service, zone, node, replica or gpu",
     "name": "the name of the target's narrowest part",
+    "alone": "false while half of its zone has the same trouble, or had it a moment ago",
+    "calm": "true when its signal is not bad any more, although the incident is open",
     "id": "the incident's id",
     "signal": "the signal, as kind:name@target",
     "state": "pending, firing, mitigated, resolved or unknown",
@@ -36,7 +38,7 @@ INCIDENT: Mapping[str, str] = {
     "rung": "where the ladder for GPU errors stands: what is to be done now, or null",
     "fault": "what NVIDIA calls the GPU's error, or null",
 }
-"""Of a run that a person started on a target only the first nine are there."""
+"""Of a run that a person started on a target only the first eleven are there; it is alone and calm."""
 
 RUN: Mapping[str, str] = {
     "id": "the run's id",

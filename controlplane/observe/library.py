@@ -97,7 +97,7 @@ _ALL = (
         "restarts",
         "value",
         "starts",
-        "starts of the container after its first, in the pod that is there now; of wider targets the most",
+        "starts of containers after their first, within the last three minutes",
         (CLUSTER,),
     ),
     Indicator("gpu_use", "value", "ratio", "share of time a kernel ran: 1 also on a hung engine", (GPU,)),

@@ -28,6 +28,10 @@ SHORT = 10.0
 """Seconds. The window of displayed rates and percentiles, and of threshold triggers."""
 
 
+RESTARTS = 180.0
+"""Seconds over which restarts are counted: two in it are a loop, and it is one no more when they are past."""
+
+
 def is_instant(indicator: str) -> bool:
     """Tell whether an indicator's value is of the tick alone: a state or a gauge, no rate."""
     return indicator in STATES or MEASURES.get(indicator) == "gauge"
@@ -134,6 +138,8 @@ class Measures:
             return 1.0 - share if share is not None and name == "stalled" else share
         if indicator.kind == "ratio":
             return self.share(name, target, self._objective(name))
+        if name == "restarts":
+            return self._sum(name, target, RESTARTS)
         if name == "tokens_per_second":
             return self.rate("generation_tokens", target)
         if name == "etpm":
@@ -169,6 +175,11 @@ class Measures:
             self._short_at = self.store.last_at
         row = self.store.find(key)
         return None if row is None else float(self._short_sums[row])
+
+    def _sum(self, measure: str, target: Target, window: float) -> float | None:
+        """Return a counter's increase over a window, None when it was never seen at ``target``."""
+        row = self.store.find((measure, ALL, target))
+        return None if row is None else float(self.store.sums(np.array([row]), [window])[0, 0])
 
     def _add(self, terms: _Terms) -> float:
         return sum(weight * (self._short(key) or 0.0) for weight, key in terms)

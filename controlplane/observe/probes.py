@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -136,19 +136,25 @@ class ProbeBook:
                 )
             return self._settled(history, now)
 
-    def states(self, replicas: Sequence[Target], now: datetime) -> dict[str, CanaryState]:
+    def states(
+        self, replicas: Sequence[Target], now: datetime, isolated: Collection[Target] = ()
+    ) -> dict[str, CanaryState]:
         """Return the state of each replica and of every wider target, by text form.
 
-        A wider target is good when all its replicas are.
+        A wider target is good when all its replicas in rotation are, and they are at least half of it:
+        one that is ``isolated`` gets no clients, and neither speaks for its zone nor against it.
         """
         verdicts = {target: self.replica(target, now.timestamp()) for target in replicas}
         wider: dict[Target, dict[Target, ReplicaVerdict]] = {}
+        sizes: dict[Target, int] = {}
         for target, verdict in verdicts.items():
             step: Target | None = target
             while step is not None:
-                wider.setdefault(step, {})[target] = verdict
+                sizes[step] = sizes.get(step, 0) + 1
+                if step == target or target not in isolated:
+                    wider.setdefault(step, {})[target] = verdict
                 step = step.parent()
-        return {str(target): _state(parts, now) for target, parts in wider.items()}
+        return {str(target): _state(wider.get(target, {}), size, now) for target, size in sizes.items()}
 
     def failing(self, replicas: Sequence[Target], now: float) -> dict[Target, bool]:
         """Return for each replica that was ever asked whether its latest evidence is bad."""
@@ -191,19 +197,22 @@ class ProbeBook:
         )
 
 
-def _state(parts: Mapping[Target, ReplicaVerdict], now: datetime) -> CanaryState:
+def _state(parts: Mapping[Target, ReplicaVerdict], size: int, now: datetime) -> CanaryState:
+    """Sum up the replicas in rotation of a target that has ``size`` of them."""
     verdicts = list(parts.values())
     goods = [verdict.good for verdict in verdicts]
-    good = False if False in goods else None if None in goods else True
+    good = False if False in goods else None if None in goods or 2 * len(parts) < size else True
     ttfts = [verdict.ttft for verdict in verdicts if verdict.ttft is not None]
     tpots = [verdict.tpot for verdict in verdicts if verdict.tpot is not None]
     bad = [f"{target.name}: {verdict.detail}" for target, verdict in parts.items() if not verdict.good]
+    rest = f", {size - len(parts)} of {size} out of rotation" if len(parts) < size else ""
     return CanaryState(
         good=good,
-        good_for=round(min(verdict.good_for for verdict in verdicts), 3),
+        good_for=round(min((verdict.good_for for verdict in verdicts), default=0.0), 3) if good else 0.0,
         at=now,
         ttft=max(ttfts, default=None),
         tpot=max(tpots, default=None),
-        detail=f"{len(verdicts) - len(bad)} of {len(verdicts)} good" + (": " + "; ".join(bad) if bad else ""),
+        detail=f"{len(verdicts) - len(bad)} of {len(verdicts)} good{rest}"
+        + (f": {'; '.join(bad)}" if bad else ""),
         replicas={target.name: verdict.good for target, verdict in parts.items()},
     )

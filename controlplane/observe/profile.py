@@ -38,7 +38,7 @@ MEASURES: dict[str, MeasureType] = {
     "queue": "gauge",
     "kv_use": "gauge",
     "ready": "gauge",
-    "restarts": "gauge",
+    "restarts": "counter",
     "gpu_use": "gauge",
     "gpu_power": "gauge",
     "gpu_temperature": "gauge",

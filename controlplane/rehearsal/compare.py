@@ -191,13 +191,14 @@ def _compare_fleet(expected: FleetExpectation, ending: Ending, wanted: list[str]
     came: dict[str, Any] = {
         "weights": _named(expected.weights, ending.weights) if expected.weights is not None else None,
         "ready": ending.ready,
+        "isolated": list(ending.isolated),
         "restarted": restarted,
         "writes": len(ending.writes),
         "held": list(ending.held),
     }
     asked = expected.model_dump(mode="json", by_alias=True, exclude_none=True)
     for name, value in asked.items():
-        wanted.append(f"fleet.{name}: {_flow(sorted(value) if name == 'held' else value)}")
+        wanted.append(f"fleet.{name}: {_flow(sorted(value) if name in {'held', 'isolated'} else value)}")
         found.append(f"fleet.{name}: {_flow(came[name])}")
 
 

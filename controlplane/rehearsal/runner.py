@@ -83,6 +83,7 @@ class Ending:
     writes: Sequence[WriteRecord] = ()
     weights: dict[str, int] = field(default_factory=dict)
     ready: int = 0
+    isolated: Sequence[str] = ()
     held: Sequence[str] = ()
     seconds: float = 0.0
     """How long it took on the virtual clock."""
@@ -339,13 +340,15 @@ class _Play:
 
     def _ending(self, run: Run | None) -> Ending:
         with self.database.reading() as tx:
+            views = [view for _, view in self.fleet.topology(self.service.name).replicas()]
             decisions = tx.decisions.list(playbook=self.suite.playbook.name)
             ending = Ending(
                 decisions[0] if decisions else None,
                 sent=dict(self.outbox.sent),
                 writes=[record for record in self.fleet.writes() if record.by is not None],
                 weights=self.fleet.weights(self.service.name).weights,
-                ready=sum(view.ready for _, view in self.fleet.topology(self.service.name).replicas()),
+                ready=sum(view.ready for view in views),
+                isolated=sorted(view.name for view in views if not view.in_rotation),
                 held=sorted({row.target for row in tx.ledger.list()}),
                 seconds=(self.clock.now() - self.began).total_seconds(),
             )

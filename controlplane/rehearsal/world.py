@@ -43,11 +43,22 @@ def build_fleet(given: Given, service: Service, clock: VirtualClock) -> MemoryPl
         load_time=shape.load_time,
     )
     take_down(fleet, service.name, shape.down)
+    isolate(fleet, service.name, shape.isolated)
     if shape.weights:
         fleet.set_weights(service.name, shape.weights, expected_version=None, by=None)
     for op, failures in given.platform_fails.items():
         fleet.fail_next(op, *failures)
     return fleet
+
+
+def isolate(fleet: MemoryPlatform, service: str, names: Sequence[str]) -> None:
+    """Take replicas out of rotation, by name, as somebody did before."""
+    places = {view.name: target for target, view in fleet.topology(service).replicas()} if names else {}
+    for name in names:
+        if name not in places:
+            msg = f"the fleet has no replica `{name}`"
+            raise NotFound(msg, hint=did_you_mean(name, list(places)))
+        fleet.set_rotation(places[name], False, expected_version=None, by=None)
 
 
 def take_down(fleet: MemoryPlatform, service: str, names: Sequence[str]) -> None:

@@ -1,7 +1,6 @@
 """The tables. What a column means is said on the record that is read from it (`controlplane.model.records`).
 
-Only what no record shows is explained here. Migrations are written by hand beside this
-file, and a test holds the two equal.
+Only what no record shows is explained here. A test holds them equal to the migrations beside this file.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Each step of two seconds lets the engines work, scrapes them, asks them, ticks the controller and
 lets a worker do what is due. Faults are set on targets: ``slow``, ``hung``, ``dead``. What the
 controller reads are Prometheus rows of vLLM, Envoy and kube-state-metrics, by their real names.
+``restarts`` counts the starts of a container after its first.
 """
 
 from __future__ import annotations
@@ -217,6 +218,7 @@ class World:
         self.slow: set[Target] = set()
         self.hung: dict[Target, str] = {}
         self.dead: set[Target] = set()
+        self.restarts: dict[Target, int] = {}
         self.canaries = True
         self.outbox = Outbox()
         self.work = True
@@ -300,13 +302,15 @@ class World:
             ready = view.ready and not gone
             names = {"zone": str(target.zone), "node": str(target.node), "replica": str(target.replica)}
             self.source.put("kube_pod_status_ready", float(ready), pod=str(target.replica))
+            restarts = float(self.restarts.get(target, 0))
+            self.source.put("kube_pod_container_status_restarts_total", restarts, pod=str(target.replica))
             self.source.put("up", float(ready), **names)
             self.source.put("scraped_at", self.clock.now().timestamp() - 0.2, **names)
             self._gateway(str(target.zone), 2.0 * share, failed=not ready)
             if not ready:
                 continue
             if target not in self.hung:
-                self._work(target, 250 * share + 4)
+                self._work(target, (250 * share if view.in_rotation else 0) + 4)
             self._expose(target, names)
 
     def _work(self, target: Target, tokens: float) -> None:

@@ -150,6 +150,9 @@ def _shipped(playbook: Playbook, folder: Path) -> Rig:
 def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
     if any(step.uses == "traffic.restore" for step in playbook.spec.steps):
         rig.platform.set_weights("chat", {"zone-a": 0}, expected_version=None, by=None)
+    if any(step.uses == "replica.restore" for step in playbook.spec.steps):
+        replica = Target.parse(_incident(playbook).target)
+        rig.platform.set_rotation(replica, False, expected_version=None, by=None)
     request = StartRequest.of_playbook(playbook, SERVICE, rig.pins, incident=_incident(playbook))
     with rig.database.transaction() as tx:
         return start_run(tx, request, rig.woken.append)

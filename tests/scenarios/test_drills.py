@@ -13,7 +13,7 @@ from controlplane.model.policy import Policy
 from controlplane.model.records import Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import Controlplane, World, failover, nobody, restart
+from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, restart
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -76,6 +76,30 @@ def test_a_hang_that_nobody_ends_fails_on_the_clients_wait_for_a_first_token(mak
     run = world.run_to_end(world.start("engine-hang"))
     assert run.result["verdict"] == "failed"
     assert any("first-token" in reason for reason in run.result["reasons"])
+    assert_clean(world)
+
+
+def test_a_slow_replica_is_mitigated_when_it_gets_no_more_requests(make: Make) -> None:
+    world = make(isolate(after=10))
+    run = world.run_to_end(world.start("gray-replica"))
+    assert run.result["verdict"] == "passed", run.result
+    assert run.result["timeToMitigate"] == pytest.approx(10, abs=2)
+    assert_clean(world)
+
+
+def test_a_slow_replica_that_nobody_takes_out_fails(make: Make) -> None:
+    world = make(nobody)
+    run = world.run_to_end(world.start("gray-replica"))
+    assert run.result["verdict"] == "failed"
+    assert run.result["mitigatedAt"] is None
+    assert_clean(world)
+
+
+def test_a_crash_loop_is_mitigated_when_no_request_meets_its_lives(make: Make) -> None:
+    world = make(isolate(after=20))
+    run = world.run_to_end(world.start("crash-loop"))
+    assert run.result["verdict"] == "passed", run.result
+    assert world.isolated == {"replica-c1-1"}
     assert_clean(world)
 
 

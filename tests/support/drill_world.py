@@ -59,6 +59,7 @@ class World:
         self.written_at: float | None = None
         self.rows: list[Request] = []
         self.deaf = False
+        self.isolated: set[str] = set()
         self._due = dict.fromkeys(NODES, 0.0)
         self.executor = self.worker("worker-1")
         with self.database.transaction() as tx:
@@ -120,8 +121,10 @@ class World:
         zone = self._next_zone()
         slot = zone.removeprefix("zone-")
         seq = len(self.rows)
-        node, index = seq // 3 % 2 + 1, seq // 6 % 2
-        target = Target("chat", "local", zone, f"node-{slot}{node}", f"replica-{slot}{node}-{index}")
+        places = [(seq // 3 % 2 + 1, seq // 6 % 2), (seq // 3 % 2 + 1, 1 - seq // 6 % 2)]
+        names = [(f"node-{slot}{node}", f"replica-{slot}{node}-{index}") for node, index in places]
+        node, replica = next(each for each in names if each[1] not in self.isolated)
+        target = Target("chat", "local", zone, node, replica)
         self.rows.append(self._served(seq, at, target))
 
     def _served(self, seq: int, at: float, target: Target) -> Request:
@@ -216,6 +219,17 @@ def failover(after: float = 8.0, healthy_for: float = 20.0) -> Controlplane:
             reached = [weight for weight, at in stages if well >= at]
             if reached:
                 world.write_weight("zone-b", reached[-1])
+
+    return act
+
+
+def isolate(after: float = 10.0) -> Controlplane:
+    """A control plane that takes a faulty replica out of rotation ``after`` seconds."""
+
+    def act(world: World) -> None:
+        for one in world.faults(standing=True):
+            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after:
+                world.isolated.add(Target.parse(one.targets[0]).name)
 
     return act
 

@@ -56,12 +56,16 @@ CANARIES = (
 
 @dataclass
 class Signals:
-    """A `SignalReader` that a test writes: ``canary`` and ``slo`` of zone-a, or nothing at all."""
+    """A `SignalReader` that a test writes: ``canary`` and ``slo`` of zone-a, or nothing at all.
+
+    ``part``: the verdict on a threshold of replica-a1-0.
+    """
 
     clock: VirtualClock
     canary: bool | None = True
     slo: bool | None = True
     clients: bool | None = True
+    part: bool | None = None
     silent: bool = False
     age: float = 0.0
     canary_age: float = 0.0
@@ -84,6 +88,7 @@ class Signals:
                 "slo:tpot@chat/local/zone-b": SignalState(good=False, value=0.1, **bounds),
                 "slo:tpot@chat/local": SignalState(good=self.clients, value=0.7, **bounds),
                 "threshold:kv@chat/local/zone-a": SignalState(good=False, value=0.99, **bounds),
+                f"threshold:itl@{CANARIES[3]}": SignalState(good=self.part, value=0.09, **bounds),
             },
             canaries={
                 place: CanaryState(good=self.canary, at=_back(now, self.canary_age)) for place in CANARIES

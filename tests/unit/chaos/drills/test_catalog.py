@@ -37,8 +37,10 @@ def changed(drill: Drill, **fault: object) -> Drill:
 
 def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
     assert sorted(shipped_drills()) == [
+        "crash-loop",
         "engine-hang",
         "gpu-error",
+        "gray-replica",
         "gray-zone",
         "prometheus-down",
         "zone-outage",

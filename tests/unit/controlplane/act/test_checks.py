@@ -170,3 +170,23 @@ def test_the_worst_result_is_the_verifications() -> None:
     assert summary([state(bad), state(None)])[0] == bad
     assert summary([state(unknown), state(good)])[0] == unknown
     assert summary([state(unknown), state(CheckResult.ERROR)])[0] == CheckResult.ERROR
+
+
+def test_a_replica_in_an_evacuated_zone_speaks_for_itself_by_its_canarys_questions() -> None:
+    replica = "chat/local/zone-a/node-a1/replica-a1-0"
+
+    def judged(good: bool | None, *, clients: bool) -> CheckState:
+        seen = snapshot(2.0, good, clients=clients)
+        seen = seen.model_copy(update={"takes_traffic": {replica: False}})
+        return look(
+            CHECK,
+            begin(CHECK, START, at(-10)),
+            seen,
+            signal=SIGNAL,
+            target=replica,
+            effect_at=at(-10),
+            now=at(2),
+        )
+
+    assert judged(False, clients=True).last_good is False
+    assert judged(None, clients=True).last_good is True

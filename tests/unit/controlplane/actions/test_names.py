@@ -138,4 +138,4 @@ def test_the_vocabulary_is_what_a_run_really_has() -> None:
     assert set(scope["run"]) == set(RUN)
     assert set(scope["steps"]["s"]) == set(STEP)
     assert set(limits_of([])) == set(LIMITS)
-    assert list(incident_scope("chat/local/a") or {}) == list(INCIDENT)[:9]
+    assert list(incident_scope("chat/local/a") or {}) == list(INCIDENT)[:11]

@@ -36,6 +36,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "replica.drain": {"replica": "replica-a1-0"},
     "replica.isolate": {"replica": "replica-a1-0"},
     "replica.restart": {"replica": "replica-a1-0"},
+    "replica.restore": {"replica": "replica-a1-0", "hold": "6s"},
     "traffic.restore": {"zone": "zone-a"},
     "traffic.shift": {"zone": "zone-a", "weight": 0, "over": "3s"},
     "workload.restart": {"zones": ["zone-a"]},
@@ -57,6 +58,9 @@ def driver(action: Action[Any]) -> StepDriver:
     step.metrics.values = [0.0]
     if action.name == "traffic.restore":
         step.set_weight(0)
+    if action.name == "replica.restore":
+        replica = Target("chat", "local", "zone-a", "node-a1", "replica-a1-0")
+        step.platform.set_rotation(replica, False, expected_version=None, by=None)
     if action.name == "node.uncordon":
         node = Target("chat", "local", "zone-a", "node-a1")
         step.platform.set_schedulable(node, False, expected_version=None, by=None)

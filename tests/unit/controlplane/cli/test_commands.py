@@ -103,6 +103,9 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "zone-failover",
         "zone-failback",
         "hung-replica",
+        "gray-replica-isolate",
+        "crash-loop",
+        "replica-return",
         "gpu-ladder",
     }
 

@@ -111,3 +111,28 @@ def test_more_out_of_service_never_leaves_more_healthy(some: set[Target], more: 
 def test_what_is_out_is_counted_once(some: set[Target]) -> None:
     out = reach(some, FLEET).out
     assert not [one for one in out for other in out if one != other and one.overlaps(other)]
+
+
+ONE_REPLICA = Limits(max_replicas=Quantity.parse(1), min_healthy=Quantity.parse("50%"))
+
+
+def test_a_replica_inside_an_evacuated_zone_is_nothing_more_whoever_else_is_out() -> None:
+    out = (held(at("a")), held(at("b/b1/0")))
+    verdict = judge(at("a/a1/0"), out=out, limits=ONE_REPLICA)
+    assert (verdict.verdict, verdict.message) == (Verdict.ALLOW, "nothing more goes out of service")
+
+
+def test_those_inside_an_evacuated_zone_do_not_use_up_a_playbooks_replicas() -> None:
+    inside = tuple(held(at(f"a/a1/{index}")) for index in (0, 1))
+    assert judge(at("b/b1/0"), out=(held(at("a")), *inside), limits=ONE_REPLICA).verdict is Verdict.ALLOW
+    assert judge(at("b/b1/0"), out=inside[:1], limits=ONE_REPLICA).verdict is Verdict.WAIT
+
+
+def test_a_zone_with_a_replica_out_already_is_one_zone_and_no_replica() -> None:
+    verdict = judge(
+        at("a"),
+        out=(held(at("a/a1/0")),),
+        limits=Limits(max_zones=Quantity.parse(1), max_replicas=Quantity.parse(1)),
+    )
+    assert verdict.verdict is Verdict.ALLOW
+    assert verdict.values["outAfter"] == [str(at("a"))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from controlplane.decide.folding import fold, parent_of
+from controlplane.decide.folding import fold, is_alone, parent_of, wider
 from controlplane.model.signals import Verdict
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Target
@@ -89,3 +89,25 @@ def test_a_mitigated_incident_and_one_of_another_signal_are_no_parents() -> None
         incident(at("b")),
     ]
     assert parent_of(child, [child, *other]) is None
+
+
+def test_wider_are_active_ones_of_any_signal_and_the_widest_comes_first() -> None:
+    child = incident(at("a/a1/0"))
+    node, zone = incident(at("a/a1"), name="chat-ttft"), incident(at("a"), name="chat-success")
+    others = [incident(at("b")), incident(SERVICE), incident(at("a"), IncidentState.MITIGATED)]
+    assert wider(child, [child, node, zone, *others]) == [zone, node]
+
+
+def test_a_replica_is_alone_unless_its_zone_has_or_lately_had_the_same_trouble() -> None:
+    child, now = incident(at("a/a1/0")), AT + timedelta(minutes=5)
+    assert is_alone(child, [child], now)
+    assert is_alone(child, [child, incident(at("a"), name="chat-ttft"), incident(at("b"))], now)
+    assert is_alone(child, [child, incident(at("a"), IncidentState.RESOLVED)], now)
+    for state in (IncidentState.FIRING, IncidentState.MITIGATED, IncidentState.UNKNOWN):
+        assert not is_alone(child, [child, incident(at("a"), state)], now)
+    lately, long_ago = (
+        incident(at("a"), IncidentState.MITIGATED, calm_since=now - timedelta(seconds=ago))
+        for ago in (29, 30)
+    )
+    assert not is_alone(child, [child, lately], now)
+    assert is_alone(child, [child, long_ago], now)

@@ -44,6 +44,7 @@ class Story:
         confirmed: bool = False,
         takes_traffic: bool | None = True,
         out: bool = False,
+        isolated: bool = False,
         canary: CanaryState | None = None,
         **what: Any,
     ) -> IncidentState | None:
@@ -55,7 +56,7 @@ class Story:
             self.memory, self.fired = Memory(), False
             self._become(PENDING)
         self.memory.take(seen, self.now)
-        self._move(seen, Circumstances(self.now, confirmed, takes_traffic, out, canary))
+        self._move(seen, Circumstances(self.now, confirmed, takes_traffic, isolated, out, canary))
         return self.state
 
     def ticks(self, count: int, **what: Any) -> IncidentState | None:
@@ -161,7 +162,7 @@ def test_without_a_canary_the_signal_speaks_for_as_long() -> None:
     assert story.tick(good=True) is RESOLVED
 
 
-def test_a_replica_is_resolved_when_well_for_a_few_ticks_and_never_mitigated() -> None:
+def test_a_replica_in_rotation_is_resolved_when_well_for_a_few_ticks() -> None:
     story = Story(at("a/a1/0"))
     story.ticks(2, bad=True)
     assert story.ticks(4, bad=True, takes_traffic=False) is FIRING
@@ -210,6 +211,7 @@ LOOKS = st.fixed_dictionaries(
         "confirmed": st.booleans(),
         "takes_traffic": st.sampled_from([True, False, None]),
         "out": st.booleans(),
+        "isolated": st.booleans(),
         "clients": st.sampled_from([True, False, None]),
         "canary": st.sampled_from([None, canary(None), canary(False), canary(True, 5), canary(True, 60)]),
     }
@@ -240,7 +242,8 @@ def test_any_story_keeps_the_rules(looks: list[dict[str, Any]], target: Target) 
         if after is RESOLVED and before not in {RESOLVED, PENDING, UNKNOWN}:
             assert kind != "bad"
         if after is MITIGATED and before is not MITIGATED:
-            assert (look["takes_traffic"], look["clients"]) == (False, True)
+            kept_away = look["isolated"] if target.level == "replica" else not look["takes_traffic"]
+            assert (kept_away, look["clients"]) == (True, True)
         bad_before = kind == "bad"
 
 
@@ -274,3 +277,38 @@ def test_who_does_not_see_calls_nothing_calm() -> None:
 
 def test_what_has_happened_does_not_become_calm() -> None:
     assert calm_after(*({"good": True, "event": True} for _ in range(5))) == [None] * 5
+
+
+class TestAnIsolatedReplica:
+    """Out of rotation it is what an evacuated zone is: mitigated, and resolved when it is back and good."""
+
+    @staticmethod
+    def isolated() -> Story:
+        story = Story(at("a/a1/0"))
+        story.ticks(2, bad=True)
+        assert story.ticks(2, bad=True, isolated=True, takes_traffic=False) is MITIGATED
+        return story
+
+    def test_it_is_mitigated_when_the_clients_are_well(self) -> None:
+        story = Story(at("a/a1/0"))
+        story.ticks(2, bad=True, clients=False)
+        assert story.tick(bad=True, isolated=True, clients=False) is FIRING
+        assert story.ticks(2, bad=True, isolated=True) is MITIGATED
+
+    def test_one_that_is_down_or_whose_zone_is_evacuated_is_not(self) -> None:
+        story = Story(at("a/a1/0"))
+        assert story.ticks(10, bad=True, takes_traffic=False) is FIRING
+
+    def test_it_is_not_resolved_while_it_is_out_however_good(self) -> None:
+        story = self.isolated()
+        assert story.ticks(30, good=True, isolated=True, canary=canary(True, 90)) is MITIGATED
+
+    def test_back_in_rotation_it_takes_half_a_minute_of_its_canary(self) -> None:
+        story = self.isolated()
+        assert story.tick(good=True, canary=canary(True, 20)) is MITIGATED
+        assert story.tick(good=True, canary=canary(True, 60), out=True) is MITIGATED
+        assert story.tick(good=True, canary=canary(True, 60)) is RESOLVED
+
+    def test_bad_in_rotation_it_fires_again_also_where_its_zone_takes_no_traffic(self) -> None:
+        story = self.isolated()
+        assert story.ticks(2, bad=True, takes_traffic=False) is FIRING

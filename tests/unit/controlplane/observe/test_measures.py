@@ -120,3 +120,16 @@ def test_states_are_the_share_of_replicas_now() -> None:
 def test_an_unknown_indicator_is_answered_with_the_nearest() -> None:
     with pytest.raises(InvalidInput, match="did you mean `success`"):
         Filled().measures.value("sucess", SERVICE)
+
+
+def test_restarts_are_those_of_the_last_minutes() -> None:
+    filled = Filled()
+    assert filled.measures.value("restarts", REPLICA) is None
+    for count in (1.0, 1.0, 0.0):
+        filled.tick({("restarts", "all", REPLICA): count})
+    assert (filled.measures.value("restarts", REPLICA), filled.measures.value("restarts", at("a"))) == (
+        2.0,
+        2.0,
+    )
+    filled.tick({("restarts", "all", REPLICA): 0.0}, times=600)
+    assert filled.measures.value("restarts", REPLICA) == 0.0

@@ -107,3 +107,22 @@ def test_questions_differ_and_their_answers_are_checked() -> None:
     assert first.is_right("The answer is 42.")
     assert not first.is_right("43")
     assert not first.is_right("")
+
+
+def test_one_out_of_rotation_speaks_for_itself_and_neither_for_nor_against_its_zone() -> None:
+    made = book(one=["right"] * 5, two=["slow"] * 5)
+    states = made.states([FIRST, SECOND], from_unix(109.3), [SECOND])
+    assert states[str(SECOND)].good is False
+    assert (states[str(NODE)].good, states[str(NODE)].good_for) == (True, 9.0)
+    assert states[str(NODE)].detail == "1 of 1 good, 1 of 2 out of rotation"
+
+
+def test_a_zone_of_which_less_than_half_is_in_rotation_is_not_known_to_be_good() -> None:
+    made = book(one=["right"] * 5, two=["right"] * 5)
+    states = made.states([FIRST, SECOND], from_unix(109.3), [FIRST, SECOND])
+    assert {text: state.good for text, state in states.items()} == {
+        **{str(wide): None for wide in (NODE, NODE.at("zone"), NODE.at("service"))},
+        str(FIRST): True,
+        str(SECOND): True,
+    }
+    assert states[str(NODE)].good_for == 0.0
