@@ -70,7 +70,7 @@ def test_an_ambiguous_step_by_script_is_not_tried_blindly(play: Play) -> None:
 @pytest.mark.parametrize(
     ("signals", "state"),
     [
-        ({"trigger": "good"}, RunState.SUCCEEDED),
+        ({"trigger": [{"after": "0s", "is": "bad"}, {"after": "1s", "is": "good"}]}, RunState.SUCCEEDED),
         ({"trigger": "cured"}, RunState.SUCCEEDED),
         ({"trigger": "bad"}, RunState.FAILED),
         ({"trigger": "unknown"}, RunState.INCONCLUSIVE),
@@ -81,6 +81,11 @@ def test_an_ambiguous_step_by_script_is_not_tried_blindly(play: Play) -> None:
 )
 def test_the_verification_follows_the_signal(play: Play, signals: object, state: RunState) -> None:
     assert state_of(play(signals=signals)) is state
+
+
+def test_a_signal_that_is_good_from_the_start_is_calm_and_nothing_is_started(play: Play) -> None:
+    ending = play(signals={"trigger": "good"})
+    assert (ending.run, ending.decision.outcome if ending.decision else None) == (None, "queued")
 
 
 def test_an_undo_is_withheld_from_a_zone_that_is_not_well(play: Play) -> None:
