@@ -15,6 +15,7 @@ from pydantic import Field
 from chaos.drills.case import Case, Reverted, case_of, fault_id
 from chaos.drills.compile import GRACE, inject_step
 from chaos.drills.conclude import conclude_cut_short
+from chaos.drills.exercise import wait_ended
 from chaos.drills.preconditions import EVERY, NoParameters
 from chaos.drills.targets import choose
 from controlplane.kernel.errors import NotFound
@@ -122,13 +123,13 @@ class InjectFault(Action[InjectParameters]):
 
 
 class RevertFaults(Action[NoParameters]):
-    """Takes back every fault of the drill and waits until none is seen any more."""
+    """Takes back every fault of the drill and waits until none is seen any more; ends its exercise."""
 
     name: ClassVar[str] = "drill.revert"
     parameters: ClassVar[type[Model]] = NoParameters
     outputs: ClassVar[dict[str, str]] = {
-        "clearedAt": "when the last fault was seen clear, unix seconds; null while one stands",
-        "standing": "faults that still stand",
+        "clearedAt": "when the last fault was seen clear or the exercise ended, unix seconds; or null",
+        "standing": "what still stands",
     }
 
     def touches(self, parameters: NoParameters, context: ActionContext) -> list[Touch]:
@@ -141,6 +142,8 @@ class RevertFaults(Action[NoParameters]):
 
     def run(self, parameters: NoParameters, context: ActionContext) -> Outcome:
         case = case_of(context)
+        if case.drill.spec.exercise is not None:
+            return wait_ended(case, context)
         faults = [case.life.revert(fault.id, "the drill is over") for fault in case.faults]
         open_ones = [fault for fault in faults if fault.state is not FaultState.VERIFIED_CLEAR]
         waited = (context.clock.now() - context.started_at).total_seconds()

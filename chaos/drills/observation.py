@@ -19,12 +19,13 @@ from controlplane.model.action import Action, ActionContext
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Outcome
 
+OVER = "its time is over"
 SETTLE = 10.0
 """Seconds that judging waits, fault in force, for open requests to end when the answer hangs on them."""
 
 
 class Observe(Action[NoParameters]):
-    """Watches while the fault stands: its whole duration, unless the drill must stop or has failed."""
+    """Watches while the fault stands or the exercise runs, unless the drill must stop or has failed."""
 
     name: ClassVar[str] = "drill.observe"
     parameters: ClassVar[type[Model]] = NoParameters
@@ -38,7 +39,7 @@ class Observe(Action[NoParameters]):
         case = case_of(context)
         injected_at, ends_at = case.injected_at, case.ends_at
         if injected_at is None or ends_at is None:
-            return _observed(reason="no fault was seen to take effect")
+            return _observed(reason="nothing was begun")
         values = sample(case, context.state.get("values", {}))
         state = {"values": values}
         now = context.clock.now().timestamp()
@@ -47,7 +48,7 @@ class Observe(Action[NoParameters]):
         except Unavailable as error:
             if now < ends_at:
                 return Again(EVERY, state, str(error))
-            return _observed(reason="the fault's duration is over", values=values)
+            return _observed(reason=OVER, values=values)
         aborted = stop_reason(case, truth)
         if aborted:
             return _observed(aborted=aborted, reason=aborted, values=values)
@@ -56,7 +57,7 @@ class Observe(Action[NoParameters]):
         if moment.at is None and moment.earliest > deadline:
             return _observed(reason="not mitigated in time", values=values)
         if now >= ends_at:
-            return _observed(reason="the fault's duration is over", values=values)
+            return _observed(reason=OVER, values=values)
         return Again(EVERY, state, "mitigated" if moment.at is not None else "not mitigated yet")
 
 
@@ -143,7 +144,8 @@ def restored_from(case: Case) -> float | None:
     changed = case.ports.evidence.weights_changed_at() or 0.0
     judged = case.found("judge", Judged)
     mitigated = judged.mitigated_at if judged is not None else None
-    return max(changed, reverted.cleared_at if mitigated is None else mitigated)
+    since = reverted.cleared_at if mitigated is None or case.exercise is not None else mitigated
+    return max(changed, since)
 
 
 def _recovery(case: Case, truth: Truth, since: float) -> Moment:

@@ -195,6 +195,7 @@ def _test(document: Document, known: dict[str, set[str]], playbooks: Mapping[str
 def _drill(document: Document, known: dict[str, set[str]], faults: Collection[str] | None) -> Findings:
     yield from _reference(document, ("spec", "service"), "Service", known)
     yield from _reference(document, ("spec", "recovery", "playbook"), "Playbook", known)
+    yield from _reference(document, ("spec", "exercise", "playbook"), "Playbook", known)
     for index, fault in _items(document.data["spec"].get("faults")):
         kind = fault.get("kind")
         if faults is not None and isinstance(kind, str) and kind not in faults:

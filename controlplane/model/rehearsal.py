@@ -17,7 +17,9 @@ from controlplane.model.kind import Kind
 from controlplane.model.outcome import FailureKind
 from controlplane.model.playbook import Limits
 from controlplane.model.records import Verdict
+from controlplane.model.service import Prompt
 from controlplane.model.states import IncidentState, RunState, StepState
+from controlplane.model.windows import Window
 
 Health = Literal["good", "bad", "unknown", "cured"]
 """What is measured. ``cured``: bad until the run has changed something, good on samples after that."""
@@ -87,6 +89,7 @@ class FleetShape(Model):
     nodes_per_zone: int = Field(2, ge=1, le=20)
     replicas_per_node: int = Field(2, ge=1, le=20)
     load_time: Duration = Field(4.0, description="how long a restarted replica loads", validate_default=False)
+    prompts: tuple[Prompt, ...] = Field((), description="prompts of the Service; left out: those it has")
     weights: dict[str, Annotated[int, Field(ge=0, le=100)]] = Field(
         default_factory=dict, description="by zone; 100 where left out"
     )
@@ -101,6 +104,8 @@ class Frame(Model):
     mode: Mode | None = None
     limits: Limits | None = None
     protected: tuple[str, ...] | None = None
+    maintenance: tuple[Window, ...] | None = None
+    freeze: tuple[Window, ...] | None = None
 
 
 class Earlier(Model):

@@ -6,13 +6,15 @@ traffic is shifted, how metrics are labelled. It grows with the features that re
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from controlplane.model.base import Duration, Mode, Model, Name
 from controlplane.model.kind import Kind
 from controlplane.model.target import DEFAULT_CLUSTER, Target
+
+Prompt = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class Zone(Model):
@@ -74,6 +76,12 @@ class ServiceSpec(Model):
     effective: Objectives = Objectives()
     canary: Canary = Canary()
     tiers: tuple[Tier, ...] = Field((), description="classes of clients, the most important first")
+    prompts: tuple[Prompt, ...] = Field(
+        (),
+        max_length=50,
+        description="what many prompts begin with, such as system prompts: replicas that come back with an "
+        "empty cache answer them before users come",
+    )
     mode: Mode | None = Field(None, description="a stricter mode for this service than the policy's")
 
 
@@ -91,3 +99,8 @@ class Service(Kind):
     def zones(self) -> list[str]:
         """Names of the zones, as written: what expressions call ``service.zones``."""
         return [zone.name for zone in self.spec.zones]
+
+    @property
+    def prompts(self) -> list[str]:
+        """What many prompts begin with: what expressions call ``service.prompts``."""
+        return list(self.spec.prompts)

@@ -71,6 +71,7 @@ class Sorter:
         self._known: dict[tuple[Hashable, ...], _Known] = {}
         self._best: dict[tuple[str, Target], int] = {}
         self._places: dict[str, Target] = {}
+        self._nodes: dict[str, Target] = {}
         self._labels: dict[str, TargetLabels] = {}
         self._evacuated: frozenset[str] = frozenset()
 
@@ -83,6 +84,7 @@ class Sorter:
         places = {target.name: target for target in replicas}
         if places != self._places:
             self._places = places
+            self._nodes = {str(target.node): target.at("node") for target in places.values()}
             self._known.clear()
 
     def sort(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
@@ -175,6 +177,8 @@ class Sorter:
                 return None
             if replica in self._places:
                 return self._places[replica]
+        elif labels.zone is None and node is not None:
+            return self._nodes.get(node)
         parts = [part for part in (zone, node, replica) if part is not None]
         wanted = [name for name in (labels.zone, labels.node, labels.replica) if name is not None]
         if len(parts) != len(wanted) or zone is None or (replica is not None and node is None):

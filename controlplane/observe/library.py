@@ -100,6 +100,13 @@ _ALL = (
         "starts of containers after their first, within the last three minutes",
         (CLUSTER,),
     ),
+    Indicator(
+        "node_ready",
+        "value",
+        "ratio",
+        "1 while the cluster calls the node ready, else 0; of wider targets the share of nodes that are",
+        (CLUSTER,),
+    ),
     Indicator("gpu_use", "value", "ratio", "share of time a kernel ran: 1 also on a hung engine", (GPU,)),
     Indicator("gpu_power", "value", "W", "power drawn", (GPU,)),
     Indicator("gpu_temperature", "value", "degrees C", "the hottest GPU", (GPU,)),

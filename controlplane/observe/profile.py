@@ -39,6 +39,7 @@ MEASURES: dict[str, MeasureType] = {
     "kv_use": "gauge",
     "ready": "gauge",
     "restarts": "counter",
+    "node_ready": "gauge",
     "gpu_use": "gauge",
     "gpu_power": "gauge",
     "gpu_temperature": "gauge",
@@ -173,10 +174,14 @@ def _queries(profile: Profile, service: Service) -> Iterator[Query]:
 
 
 def target_labels(profile: Profile, service: Service) -> TargetLabels:
-    """Return what the series call zones, nodes and replicas: the profile's words, then the service's."""
-    theirs, default = service.spec.metric_labels, TargetLabels()
+    """Return what the series call zones, nodes and replicas: the profile's words, then the service's.
 
-    def pick(ours: str | None, usual: str | None, named: str) -> str | None:
+    Series that are not the service's keep the exporter's own words.
+    """
+    default = TargetLabels()
+    theirs = service.spec.metric_labels if profile.scoped else default
+
+    def pick(ours: str | None, usual: str | None, named: str | None) -> str | None:
         return named if ours == usual else ours
 
     mine = profile.labels

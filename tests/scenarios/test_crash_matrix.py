@@ -22,8 +22,12 @@ ENDS = {
     "a loop that fails": RunState.FAILED,
     "a ladder": RunState.FAILED,
     **dict.fromkeys(("zone-failover", "zone-failback", "hung-replica"), RunState.SUCCEEDED),
+    **dict.fromkeys(("node-quarantine", "scheduled-restart", "cache-prewarm"), RunState.SUCCEEDED),
 }
 """How the stories end that must get somewhere, so that the matrix is about something."""
+
+EFFECTLESS = {"cache-prewarm"}
+"""Those that change nothing that the platform counts."""
 
 KINDS_OF_POINTS = {IN_A_COMMIT, "after a commit", "before an effect", "after an effect"}
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name.replace(" ", "-"))
@@ -62,7 +66,8 @@ def test_a_worker_that_dies_at_any_point_changes_nothing(
     main = next(rows for rows in expected.values() if isinstance(rows, dict) and "state" in rows)
     if story in OWN or story.name in ENDS:
         assert main["state"] == ENDS.get(story.name, RunState.SUCCEEDED)
-        assert set(points) == KINDS_OF_POINTS
+        kinds = {IN_A_COMMIT, "after a commit"} if story.name in EFFECTLESS else KINDS_OF_POINTS
+        assert set(points) == kinds
     tried = chosen(story, points, 1 if everything or story.name == "zone-failover" else 0.1)
     for at in tried:
         rig.renew()

@@ -13,7 +13,7 @@ from controlplane.model.policy import Policy
 from controlplane.model.records import Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, restart
+from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, replace_node, restart
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -100,6 +100,21 @@ def test_a_crash_loop_is_mitigated_when_no_request_meets_its_lives(make: Make) -
     run = world.run_to_end(world.start("crash-loop"))
     assert run.result["verdict"] == "passed", run.result
     assert world.isolated == {"replica-c1-1"}
+    assert_clean(world)
+
+
+def test_a_node_drill_passes_when_another_machine_takes_its_place_in_time(make: Make) -> None:
+    world = make(replace_node(after=15))
+    run = world.run_to_end(world.start("node-loss"))
+    assert run.result["verdict"] == "passed", run.result
+    assert run.result["timeToMitigate"] == pytest.approx(16, abs=1.5)
+    assert_clean(world)
+
+
+def test_a_node_that_nobody_replaces_fails_the_drill(make: Make) -> None:
+    world = make(nobody)
+    run = world.run_to_end(world.start("node-loss"))
+    assert run.result["verdict"] == "failed"
     assert_clean(world)
 
 

@@ -34,14 +34,14 @@ from controlplane.model.action import (
 )
 from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Metrics, Notification, Notifier
+from controlplane.model.ports import Engines, Metrics, Notification, Notifier
 from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
 from controlplane.model.states import is_final
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
 from tests.support.scripted import ZONE_A
-from tests.support.steps import SERVICE, Numbers, Outbox, Signals
+from tests.support.steps import SERVICE, FakeEngines, Numbers, Outbox, Signals
 
 LEASE_OVER = 16.0
 
@@ -159,10 +159,17 @@ def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db"
 class Rig:
     """One database, one fleet, one clock, and as many executors as a test wants."""
 
-    def __init__(self, folder: Path, *actions: Action[Any], policy: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *actions: Action[Any],
+        policy: Mapping[str, Any] | None = None,
+        fleet: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._fleet: dict[str, Any] = dict(fleet or {})
         self.clock = VirtualClock()
         self.database = fresh_database(folder, self.clock)
-        self.platform = FusedPlatform(self.clock)
+        self.platform = FusedPlatform(self.clock, **self._fleet)
         self.signals = Signals(self.clock)
         self.metrics = Numbers([1.0])
         self.outbox = FusedOutbox()
@@ -181,7 +188,7 @@ class Rig:
 
     def renew(self) -> None:
         """Begin again with an untouched fleet, on the same database: another run sees nothing of the last."""
-        self.platform = FusedPlatform(self.clock)
+        self.platform = FusedPlatform(self.clock, **self._fleet)
         self.outbox = FusedOutbox()
         self.arm(None)
         self.woken.clear()
@@ -199,6 +206,7 @@ class Rig:
             Approvals: StoreApprovals(self.database),
             Metrics: self.metrics,
             Notifier: self.outbox,
+            Engines: FakeEngines(),
         }
         owner = f"worker-{self.executors}"
         return Executor(

@@ -107,6 +107,9 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "crash-loop",
         "replica-return",
         "gpu-ladder",
+        "node-quarantine",
+        "scheduled-restart",
+        "cache-prewarm",
     }
 
 
