@@ -19,7 +19,7 @@ from typing import Any, cast
 from controlplane.act.executor import Executor
 from controlplane.act.sweep import sweep
 from controlplane.actions import register
-from controlplane.controller import Controller, Parts
+from controlplane.controller.loop import Controller, Parts
 from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.registry import Registry
