@@ -132,14 +132,6 @@ class RevertFaults(Action[NoParameters]):
         "standing": "what still stands",
     }
 
-    def touches(self, parameters: NoParameters, context: ActionContext) -> list[Touch]:
-        case = case_of(context)
-        return [
-            Touch(Target.parse(target), case.ports.faults.get(fault.kind).dimension, returns=True)
-            for fault in case.faults
-            for target in fault.targets
-        ]
-
     def run(self, parameters: NoParameters, context: ActionContext) -> Outcome:
         case = case_of(context)
         if case.drill.spec.exercise is not None:
@@ -152,6 +144,9 @@ class RevertFaults(Action[NoParameters]):
                 EVERY, reason="; ".join(f"{one.id} is {one.state}: {one.detail}" for one in open_ones)
             )
         _settle_undo(case, faults)
+        for fault in faults:
+            if fault.state is FaultState.VERIFIED_CLEAR:
+                _give_back(case, fault)
         cleared = [one.cleared_at.timestamp() for one in faults if one.cleared_at is not None]
         reverted = Reverted(
             cleared_at=max(cleared) if cleared and not open_ones else None,
@@ -195,7 +190,10 @@ def _record(case: Case, spec: FaultSpec, targets: list[Target], context: ActionC
 
 
 def _give_back(case: Case, fault: FaultRecord) -> None:
-    """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already."""
+    """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already.
+
+    What a playbook took out to answer it stays out, and claimed, until that is given back.
+    """
     with case.database.transaction() as tx:
         for target in fault.targets:
             tx.ledger.release(holder=case.run.id, target=target)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from chaos.drills.case import Case, Judged, Observed, Restored, Reverted, case_of
 from chaos.drills.preconditions import EVERY, NoParameters
+from chaos.drills.rows import still_out
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import Moment, mitigation, recovery
 from chaos.drills.watch import query_values, sample, stop_reason
@@ -100,7 +101,7 @@ class Judge(Action[NoParameters]):
 
 
 class AwaitRestored(Action[NoParameters]):
-    """Waits until the original weights stand and every client is served as before."""
+    """Waits until the original weights stand, what was hit is back, and every client is served as before."""
 
     name: ClassVar[str] = "drill.restored"
     parameters: ClassVar[type[Model]] = NoParameters
@@ -122,8 +123,10 @@ class AwaitRestored(Action[NoParameters]):
             if since is not None:
                 moment = _recovery(case, truth, since)
             recovered_at = moment.at if moment is not None else None
-            if recovered_at is None and not over:
-                what = "the effective share" if since is not None else "the original weights"
+            out = still_out(case)
+            if (recovered_at is None or out) and not over:
+                share = "the effective share" if since is not None else "the original weights"
+                what = share if recovered_at is None else out[0]
                 return Again(EVERY, reason=f"waits for {what}")
             ended_at, values = truth.now, query_values(case, "end")
         except Unavailable as error:

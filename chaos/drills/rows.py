@@ -72,6 +72,17 @@ def fault_reports(case: Case) -> tuple[FaultReport, ...]:
     )
 
 
+def still_out(case: Case) -> tuple[str, ...]:
+    """List what was hit and is out of service still, through whomever: a replica that was isolated for it."""
+    with case.database.reading() as tx:
+        claims = tx.ledger.list()
+    return tuple(
+        f"{one.target} is out of service ({one.dimension}), held by {one.holder}"
+        for one in claims
+        if any(Target.parse(one.target).overlaps(hit) for hit in case.targets)
+    )
+
+
 def leftovers(case: Case) -> tuple[str, ...]:
     """List what still stands of this drill: faults, claims on what was hit, other weights."""
     with case.database.reading() as tx:

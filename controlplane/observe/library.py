@@ -97,7 +97,7 @@ _ALL = (
         "restarts",
         "value",
         "starts",
-        "starts of containers after their first, within the last three minutes",
+        "starts of containers after their first, within the last two minutes",
         (CLUSTER,),
     ),
     Indicator(

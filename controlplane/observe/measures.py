@@ -28,7 +28,7 @@ SHORT = 10.0
 """Seconds. The window of displayed rates and percentiles, and of threshold triggers."""
 
 
-RESTARTS = 180.0
+RESTARTS = 120.0
 """Seconds over which restarts are counted: two in it are a loop, and it is one no more when they are past."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from chaos.drills.library import shipped_drills
 from controlplane.act.cancel import cancel_run
 from controlplane.kernel.ids import new_id
+from controlplane.model.action import Dimension
 from controlplane.model.policy import Policy
 from controlplane.model.records import Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
@@ -84,6 +85,27 @@ def test_a_slow_replica_is_mitigated_when_it_gets_no_more_requests(make: Make) -
     run = world.run_to_end(world.start("gray-replica"))
     assert run.result["verdict"] == "passed", run.result
     assert run.result["timeToMitigate"] == pytest.approx(10, abs=2)
+    assert_clean(world)
+
+
+def test_a_drill_waits_until_what_was_isolated_for_it_is_back(make: Make) -> None:
+    target = "chat/local/zone-b/node-b1/replica-b1-0"
+    began: list[float] = []
+
+    def take_and_return(world: World) -> None:
+        isolate(after=10)(world)
+        with world.database.transaction() as tx:
+            if world.isolated and not began:
+                began.append(world.now)
+                tx.ledger.claim(target, Dimension.CAPACITY, "run-of-the-playbook")
+            if began and world.now - began[0] >= 90:
+                tx.ledger.release(holder="run-of-the-playbook")
+
+    world = make(take_and_return)
+    run = world.run_to_end(world.start("gray-replica"))
+    assert run.result["verdict"] == "passed", run.result
+    assert world.run(run.id).ended_at is not None
+    assert world.now - began[0] >= 90
     assert_clean(world)
 
 
