@@ -66,8 +66,20 @@ class Canary(Model):
     max_tokens: int = Field(8, ge=2, le=64)
 
 
+class Economics(Model):
+    """What the service costs and earns; without it there is no cost and no return to show."""
+
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="of all amounts, by ISO 4217")
+    gpu_hour: float = Field(ge=0, description="what a GPU costs for an hour, busy or not")
+    pue: float = Field(1.0, ge=1, description="power of the whole site over that of its machines")
+    power_price: float = Field(0.0, ge=0, description="of a kWh, where the GPU hour does not include it")
+    token_price: float | None = Field(None, ge=0, description="what a million output tokens earn")
+
+
 class ServiceSpec(Model):
-    engine: Literal["vllm"] = "vllm"
+    engine: Literal["vllm", "sglang", "tgi", "triton", "trtllm", "dynamo", "nim"] = Field(
+        "vllm", description="whose metrics it has: the name of an engine profile"
+    )
     model: str = Field(description="the model's name as the engine serves it")
     cluster: Name = DEFAULT_CLUSTER
     zones: tuple[Zone, ...] = Field(min_length=1)
@@ -82,6 +94,7 @@ class ServiceSpec(Model):
         description="what many prompts begin with, such as system prompts: replicas that come back with an "
         "empty cache answer them before users come",
     )
+    economics: Economics | None = None
     mode: Mode | None = Field(None, description="a stricter mode for this service than the policy's")
 
 

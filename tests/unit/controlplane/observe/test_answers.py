@@ -30,7 +30,7 @@ class Bench:
 
 def query(profile: str, measure: str) -> Query:
     found = queries(shipped()[profile], SERVICE)
-    return next(each for each in found if any(name == measure for name, _ in each.measures.values()))
+    return next(each for each in found if any(named.measure == measure for named in each.measures.values()))
 
 
 def row(name: str, value: float = 1.0, **labels: str) -> Row:
