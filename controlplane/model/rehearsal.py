@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from controlplane.model.action import Dimension
 from controlplane.model.base import Duration, Mode, Model, Name
+from controlplane.model.identity import Role
 from controlplane.model.kind import Kind
 from controlplane.model.outcome import FailureKind
 from controlplane.model.playbook import Limits
@@ -177,6 +178,27 @@ class Meanwhile(Model):
     resume: bool = Field(False, description="every halt is lifted")
 
 
+class Answer(Model):
+    """What somebody says to what the run asks. One whose role or name may not decide is refused, as ever."""
+
+    step: Name | None = Field(None, description="the step that asks; left out: whether the run may start")
+    after: Duration = Field(0.0, description="time since it was asked", validate_default=False)
+    approve: Role | None = Field(None, description="somebody of this role approves")
+    reject: Role | None = Field(None, description="somebody of this role rejects")
+    nobody: bool = Field(False, description="nobody decides, and the time for it runs out")
+    by: str = Field(
+        "somebody else", description="who says it; whoever starts a playbook by hand is `somebody`"
+    )
+    comment: str = Field("", description="what is said with it")
+
+    @model_validator(mode="after")
+    def _is_one_word(self) -> Self:
+        if sum([self.approve is not None, self.reject is not None, self.nobody]) != 1:
+            msg = "write one of `approve: ROLE`, `reject: ROLE`, `nobody: true`"
+            raise ValueError(msg)
+        return self
+
+
 class StepExpectation(Model):
     """One step of the run, in the order in which steps begin. What is left out is not compared."""
 
@@ -270,6 +292,10 @@ class Given(Model):
     earlier: tuple[Earlier, ...] = ()
     halts: tuple[str, ...] = Field((), description="reasons of halts of everything, in force at the event")
     meanwhile: tuple[Meanwhile, ...] = ()
+    answers: tuple[Answer, ...] = Field(
+        (),
+        description="what people say to what is asked, in this order; what none is about is approved at once",
+    )
     until: Duration = Field(
         900.0,
         gt=0,
