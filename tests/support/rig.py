@@ -40,7 +40,9 @@ from controlplane.model.states import is_final
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from tests.support.mailbox import Mailbox
 from tests.support.scripted import ZONE_A
+from tests.support.shared_clock import SharedClock
 from tests.support.steps import SERVICE, FakeEngines, Numbers, Outbox, Signals
 
 LEASE_OVER = 16.0
@@ -92,7 +94,7 @@ class FusedDatabase(Database):
             self.fuse.pass_("after a commit")
 
 
-_WRITES = frozenset(
+WRITES = frozenset(
     name
     for name, call in vars(Platform).items()
     if inspect.isfunction(call) and "by" in inspect.signature(call).parameters
@@ -109,7 +111,7 @@ class FusedPlatform(MemoryPlatform):
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
-        return functools.partial(self._write, found) if name in _WRITES else found
+        return functools.partial(self._write, found) if name in WRITES else found
 
     def _write(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
         if self.before_effect is not None:
@@ -151,6 +153,11 @@ def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db"
     """Return an empty database with today's schema."""
     path = folder / name
     path.write_bytes(_template())
+    return open_database(path, clock)
+
+
+def open_database(path: Path, clock: VirtualClock) -> FusedDatabase:
+    """Return the database that is there."""
     database = FusedDatabase(f"sqlite:///{path}", clock)
     event.listen(database.engine, "connect", _without_waiting_for_the_disk)
     return database
@@ -167,7 +174,8 @@ class Rig:
         fleet: Mapping[str, Any] | None = None,
     ) -> None:
         self._fleet: dict[str, Any] = dict(fleet or {})
-        self.clock = VirtualClock()
+        self.clock = SharedClock()
+        self.folder = folder
         self.database = fresh_database(folder, self.clock)
         self.platform = FusedPlatform(self.clock, **self._fleet)
         self.signals = Signals(self.clock)
@@ -177,7 +185,7 @@ class Rig:
         register(self.actions)
         for action in actions:
             self.actions.add(action.name, action)
-        self.woken: list[str] = []
+        self.woken = Mailbox()
         self.executors = 0
         self.executor = self.new_executor()
         with self.database.transaction() as tx:
@@ -192,10 +200,15 @@ class Rig:
         self.outbox = FusedOutbox()
         self.arm(None)
         self.woken.clear()
+        self.woken.copies, self.woken.refused = 1, 0
         with self.database.transaction() as tx:
             for row in tx.ledger.list():
                 tx.ledger.release(holder=row.holder)
         self.executor = self.new_executor()
+
+    def reopen(self) -> None:
+        """Open the database anew: in a forked process nothing of the parent's may be used."""
+        self.database = open_database(self.folder / "fleetward.db", self.clock)
 
     def new_executor(self) -> Executor:
         """Return another worker of the same fleet."""
@@ -228,9 +241,9 @@ class Rig:
         worker = executor or self.executor
         for _ in range(1000):
             sweep(self.database, self.woken.append)
-            if not self.woken:
+            woken = self.woken.take()
+            if not woken:
                 return
-            woken, self.woken[:] = list(self.woken), []
             for run_id in woken:
                 worker.advance(run_id)
         msg = "there is always something due"
