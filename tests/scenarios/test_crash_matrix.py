@@ -32,6 +32,7 @@ EFFECTLESS = {"cache-prewarm"}
 """Those that change nothing that the platform counts."""
 
 KINDS_OF_POINTS = {IN_A_COMMIT, "after a commit", "before an effect", "after an effect"}
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # it forks at rest
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name.replace(" ", "-"))
 
 Tell = Callable[[str], None]
