@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything that they need, once, and then run. `make` alone lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-web test-python crash-matrix lint lint-python lint-types \
+.PHONY: help setup demo test test-fast test-web test-python crash-matrix stories lint lint-python lint-types \
         lint-imports lint-drift lint-web format bench lock hooks clean
 
 # .node/ exists only where the system's Node.js is missing or too old.
@@ -74,6 +74,9 @@ MATRIX := tests/scenarios/test_crash_matrix.py tests/integration/act/test_flushe
 
 crash-matrix: $(PYTHON_READY) ## Kill, overtake or flush at every commit and every effect of every shipped playbook
 	$(PY) -m pytest $(MATRIX) --crash-points all $(PYTEST_ARGS)
+
+stories: $(PYTHON_READY) ## Tell new stories of any fleet and whatever happens to it: STORIES=500
+	$(PY) -m pytest tests/scenarios/test_any_story.py --stories $(or $(STORIES),500) $(PYTEST_ARGS)
 
 test-web: $(MODULES_READY)
 	cd web && npm run test
