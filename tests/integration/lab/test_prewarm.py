@@ -1,6 +1,8 @@
 """Prewarming on real engines: what users begin with is in the cache when the first of them comes."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -15,15 +17,29 @@ COLD, WARM = "replica-a1-0", "replica-a1-1"
 FIRST_USERS = 6
 
 
-def test_the_first_users_of_a_replica_that_was_prewarmed_find_their_system_prompts(users: Users) -> None:
+@pytest.fixture
+def cold(users: Users) -> Iterator[None]:
+    """Two replicas that have just been started anew, out of rotation for the length of a test."""
+    before = users.replicas()
     for name in (COLD, WARM):
         _rotate(users, name, value=False)
         users.http.post(
             f"{users.url('platform')}/v1/replicas/{name}/restart",
             json={"expectedUid": None, "reason": "cold", "by": None},
-        )
-    ready = wait_until(lambda: all(users.replicas()[name]["ready"] for name in (COLD, WARM)), 20)
-    assert ready
+        ).raise_for_status()
+    assert wait_until(lambda: all(_is_new(users, before, name) for name in (COLD, WARM)), 30)
+    yield
+    for name in (COLD, WARM):
+        _rotate(users, name, value=True)
+
+
+def _is_new(users: Users, before: dict[str, dict[str, Any]], name: str) -> bool:
+    now = users.replicas()[name]
+    return bool(now["ready"]) and now["uid"] != before[name]["uid"]
+
+
+@pytest.mark.usefixtures("cold")
+def test_the_first_users_of_a_replica_that_was_prewarmed_find_their_system_prompts(users: Users) -> None:
     engines = HttpEngines()
     model = str(users.http.get(f"{_address(users, WARM)}/v1/models").json()["data"][0]["id"])
     for prompt in SYSTEM_PROMPTS[:4]:
@@ -32,8 +48,6 @@ def test_the_first_users_of_a_replica_that_was_prewarmed_find_their_system_promp
 
     rates = {name: _hit_rate_of_the_first_users(users, name, model) for name in (COLD, WARM)}
 
-    for name in (COLD, WARM):
-        _rotate(users, name, value=True)
     assert rates[WARM] > 1.5 * rates[COLD]
     assert rates[WARM] > 0.2
 

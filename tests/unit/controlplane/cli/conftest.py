@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from controlplane.cli import output
 from controlplane.cli.main import build
 from controlplane.kernel.errors import FleetwardError
 
@@ -31,6 +32,7 @@ class Result:
 def fleetward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.setenv("FLEETWARD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(output.out, "_width", 200)  # it may have been told another when it was made
     runner, app = CliRunner(), build()
 
     def run(*argv: str | Path) -> Result:
