@@ -51,8 +51,10 @@ class Observe(Action[NoParameters]):
         aborted = stop_reason(case, truth)
         if aborted:
             return _observed(aborted=aborted, reason=aborted, values=values)
-        deadline = injected_at + case.drill.spec.recovery.within
-        moment = mitigation(truth, case.aim, since=injected_at, until=truth.now)
+        deadline, moment = (
+            injected_at + case.drill.spec.recovery.within,
+            _mitigation(case, truth, injected_at),
+        )
         if moment.at is None and moment.earliest > deadline:
             return _observed(reason="not mitigated in time", values=values)
         if now >= ends_at:
@@ -84,8 +86,10 @@ class Judge(Action[NoParameters]):
             if waited < SETTLE:
                 return Again(EVERY, reason=str(error))
             return Done(Judged(judged_at=now).model_dump(mode="json", by_alias=True))
-        deadline = injected_at + case.drill.spec.recovery.within
-        moment = mitigation(truth, case.aim, since=injected_at, until=truth.now)
+        deadline, moment = (
+            injected_at + case.drill.spec.recovery.within,
+            _mitigation(case, truth, injected_at),
+        )
         stopped = case.found("observe", Observed)
         if (
             _hangs_on_open_requests(moment, deadline)
@@ -144,6 +148,11 @@ def restored_from(case: Case) -> float | None:
     judged = case.found("judge", Judged)
     mitigated = judged.mitigated_at if judged is not None else None
     return max(changed, reverted.cleared_at if mitigated is None else mitigated)
+
+
+def _mitigation(case: Case, truth: Truth, injected_at: float) -> Moment:
+    tiers = case.drill.spec.recovery.tiers
+    return mitigation(truth, case.aim, since=injected_at, until=truth.now, tiers=tiers)
 
 
 def _recovery(case: Case, truth: Truth, since: float) -> Moment:

@@ -18,12 +18,22 @@ from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.controller.inputs import Documents
 from controlplane.decide import folding, guards, incidents, triggers
+from controlplane.decide.reach import reach_of
 from controlplane.kernel.errors import FleetwardError
 from controlplane.kernel.ids import new_id
 from controlplane.kernel.templating import evaluate
-from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
+from controlplane.model.action import Action, ActionRegistry, Dimension, Reach, Touch
 from controlplane.model.playbook import Playbook
-from controlplane.model.records import Decision, GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
+from controlplane.model.records import (
+    Decision,
+    Freeze,
+    GuardVerdict,
+    Halt,
+    Incident,
+    OutOfService,
+    Run,
+    Verdict,
+)
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
@@ -56,6 +66,7 @@ class Records:
     halts: list[Halt]
     runs: list[Run]
     ledger: list[OutOfService]
+    freezes: list[Freeze]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,7 @@ class Desk:
                 halts=halts,
                 runs=runs,
                 ledger=ledger,
+                freezes=records.freezes,
                 touches=self._touches(each),
             )
             _, run = self.settle(tx, case)
@@ -110,7 +122,8 @@ class Desk:
     def records(self, tx: Transaction) -> Records:
         """Read what guards look at."""
         runs = tx.runs.list(RunQuery(service=self.service.name, ended_after=self.now - HISTORY), limit=1000)
-        return Records(tx.halts.in_force(self.now), runs, tx.ledger.list())
+        freezes = tx.freezes.in_force(self.service.name, self.now)
+        return Records(tx.halts.in_force(self.now), runs, tx.ledger.list(), freezes)
 
     def settle(self, tx: Transaction, case: guards.Case) -> tuple[Outcome, Run | None]:
         """Judge a case, record the decision, and start the run if nothing stands against it."""
@@ -118,7 +131,8 @@ class Desk:
         try:
             request = self._request(case)
             used = spent(tx, case.playbook, self.service.name)
-            verdicts = guards.judge(replace(case, group=request.group, spent=used))
+            reach = reach_of(case.playbook, self.actions)
+            verdicts = guards.judge(replace(case, group=request.group, spent=used, reach=reach))
             limits = guards.limits_of(verdicts)
             if not self._matches(case.playbook, request, limits):
                 reason = f"`{case.playbook.spec.when}` is false"
@@ -235,6 +249,7 @@ class Desk:
         used = {step.uses for step in candidate.playbook.spec.steps}
         takes = any(
             type(self.actions.get(name)).touches is not Action.touches
+            and self.actions.get(name).reach is Reach.OUT
             for name in used
             if name in self.actions
         )

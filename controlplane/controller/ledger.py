@@ -136,7 +136,7 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
     rows = [row for row in tx.ledger.list() if Target.parse(row.target).service == service.name]
     # A run that ended after the platform was read may have written meanwhile: its claims stay.
     runs = tx.runs.targets(RunQuery(service=service.name, ended_after=fleet.read_at))
-    worked_on = [Target.parse(text) for text in set(runs.values()) if text is not None]
+    worked_on = [place for text in set(runs.values()) if (place := _worked_on(text)) is not None]
     busy = runs.keys() | {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
     seen = service_state.in_service(fleet.topology, fleet.weights)
     seen = {target for target in seen if not any(place.contains(target) for place in worked_on)}
@@ -157,6 +157,17 @@ def held_targets(tx: Transaction, service: str) -> Mapping[Target, str]:
     """Return what is claimed, or being worked on by an active run, with who holds it."""
     held = {Target.parse(row.target): row.holder for row in tx.ledger.list()}
     for run, text in tx.runs.targets(RunQuery(service=service, kind="playbook", active=True)).items():
-        if text is not None:
-            held.setdefault(Target.parse(text), run)
+        place = _worked_on(text)
+        if place is not None:
+            held.setdefault(place, run)
     return held
+
+
+def _worked_on(text: str | None) -> Target | None:
+    """Return the part of the fleet that a run on a target is about.
+
+    One that is about the whole service, to refuse some clients or to wait for something, is at work on none
+    of its parts: what its steps take out they claim.
+    """
+    target = None if text is None else Target.parse(text)
+    return None if target is None or target.level == "service" else target

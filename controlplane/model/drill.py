@@ -2,6 +2,9 @@
 
 Words follow Chaos Mesh (mode, value, duration, selector) and Chaos Toolkit (hypothesis,
 probe, tolerance). A duration is mandatory and recovery always happens.
+
+A refusal is no service: a request that was shed counts as bad, in the steady state, in the recovery and
+in the effective tokens. Where a drill is about the clients who must be served, it names their `tiers`.
 """
 
 from __future__ import annotations
@@ -13,6 +16,11 @@ from pydantic import Field
 from controlplane.model.base import Duration, Model, Name, Ratio
 from controlplane.model.kind import Kind
 from controlplane.model.playbook import Limits
+
+Tiers = Annotated[
+    tuple[Name, ...],
+    Field(description="clients of these tiers of the Service only; without any, all of them"),
+]
 
 
 class Preconditions(Model):
@@ -33,6 +41,7 @@ class EffectiveShareProbe(Model):
     type: Literal["effectiveShare"]
     at_least: Ratio
     window: Duration = Field(10.0, validate_default=False)
+    tiers: Tiers = ()
     when: tuple[Literal["start", "continuous", "end"], ...] = ("start", "end")
 
 
@@ -42,6 +51,7 @@ class FirstTokenProbe(Model):
     name: Name
     type: Literal["firstToken"]
     within: Duration
+    tiers: Tiers = ()
     when: tuple[Literal["start", "continuous", "end"], ...] = ("continuous",)
 
 
@@ -92,6 +102,11 @@ class Recovery(Model):
         None, description="the playbook that is expected to fire; reported, never enough"
     )
     within: Duration = Field(description="from injection to mitigation, judged on the yield")
+    tiers: Tiers = Field(
+        (),
+        description="the clients who must be served while the fault stands: none that may not be shed may be "
+        "left out; without any, all",
+    )
     detect_within: Duration | None = None
     restored_within: Duration = Field(
         180.0, description="from the fault's end to full service", validate_default=False
@@ -103,6 +118,7 @@ class StopCondition(Model):
 
     effective_share_below: Ratio
     for_: Duration = Field(10.0, alias="for", validate_default=False)
+    tiers: Tiers = ()
 
 
 class DrillSpec(Model):

@@ -49,12 +49,13 @@ class Suite:
         found = next(
             (each for each in self.beside if isinstance(each, Service) and each.name == shape.service), None
         )
-        if found is not None and not shape.zones:
-            return found
         zones = tuple(Zone(name=name) for name in shape.zones or ZONES)
-        if found is not None:
-            return found.model_copy(update={"spec": found.spec.model_copy(update={"zones": zones})})
-        return Service(metadata=Metadata(name=shape.service), spec=ServiceSpec(model="model", zones=zones))
+        if found is None:
+            spec = ServiceSpec(model="model", zones=zones, tiers=shape.tiers)
+            return Service(metadata=Metadata(name=shape.service), spec=spec)
+        changes: dict[str, object] = {"zones": zones} if shape.zones else {}
+        changes |= {"tiers": shape.tiers} if shape.tiers else {}
+        return found.model_copy(update={"spec": found.spec.model_copy(update=changes)}) if changes else found
 
     def policy(self, given: Given) -> Policy:
         """Return the Policy beside the playbook (or the default), changed as the case says."""

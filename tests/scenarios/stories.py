@@ -138,6 +138,7 @@ def _incident(playbook: Playbook) -> Incident:
 def _shipped(playbook: Playbook, folder: Path) -> Rig:
     rig = _plain(folder)
     incident = _incident(playbook)
+    rig.metrics.values = [0.1]
     rig.signals = EverythingIsWell(rig.clock)
     rig.signals.names = (incident.signal,)
     rig.signals.targets = tuple(str(target) for target in rig.platform.topology("chat").targets())
@@ -153,6 +154,8 @@ def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
     if any(step.uses == "replica.restore" for step in playbook.spec.steps):
         replica = Target.parse(_incident(playbook).target)
         rig.platform.set_rotation(replica, False, expected_version=None, by=None)
+    if any(step.with_.get("tiers") == [] for step in playbook.spec.steps):
+        rig.platform.set_shed("chat", ["batch"], expected_version=None, by=None)
     request = StartRequest.of_playbook(playbook, SERVICE, rig.pins, incident=_incident(playbook))
     with rig.database.transaction() as tx:
         return start_run(tx, request, rig.woken.append)

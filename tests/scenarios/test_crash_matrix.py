@@ -21,7 +21,9 @@ ENDS = {
     "a graph that fails": RunState.FAILED,
     "a loop that fails": RunState.FAILED,
     "a ladder": RunState.FAILED,
-    **dict.fromkeys(("zone-failover", "zone-failback", "hung-replica"), RunState.SUCCEEDED),
+    **dict.fromkeys(
+        ("zone-failover", "zone-failback", "hung-replica", "shed-load", "readmit-load"), RunState.SUCCEEDED
+    ),
 }
 """How the stories end that must get somewhere, so that the matrix is about something."""
 

@@ -10,10 +10,10 @@ from chaos.drills.library import shipped_drills
 from controlplane.act.cancel import cancel_run
 from controlplane.kernel.ids import new_id
 from controlplane.model.policy import Policy
-from controlplane.model.records import Halt, Incident, Run
+from controlplane.model.records import Freeze, Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, restart
+from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, restart, shed
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -118,6 +118,45 @@ def test_who_leaves_a_zone_for_want_of_data_and_stays_away_fails(make: Make) -> 
     assert world.driver.is_observed()
 
 
+def test_a_surge_drill_passes_when_those_who_can_wait_are_refused_and_let_in_again(make: Make) -> None:
+    world = make(shed(after=12))
+    run = world.run_to_end(world.start("load-surge"))
+    assert run.result["verdict"] == "passed", run.result
+    assert 10 <= run.result["timeToMitigate"] <= 25
+    assert run.result["timeToRecover"] == pytest.approx(60 + 20, abs=12)
+    assert run.result["effectiveTokensKept"] < 0.7  # who is refused is not served
+    with world.database.reading() as tx:
+        report = StoredReport.model_validate(tx.snapshots.get(report_name(run.id)))
+    assert set(report.report.refused) == {"batch"}
+    assert f"{report.report.refused['batch']} of batch" in report.html
+    assert "for interactive" in report.html
+    assert_clean(world)
+
+
+def test_a_surge_that_nobody_answers_fails_for_those_who_must_be_served(make: Make) -> None:
+    run = (world := make(nobody)).run_to_end(world.start("load-surge"))
+    assert run.result["verdict"] in {"failed", "aborted"}
+    assert_clean(world)
+
+
+def test_refusing_those_who_can_wait_for_ever_is_no_recovery(make: Make) -> None:
+    run = (world := make(shed(calm=1000))).run_to_end(world.start("load-surge"))
+    assert run.result["verdict"] == "failed"
+    assert "not back to full service within 180 s" in run.result["reasons"]
+
+
+def test_a_drill_may_not_look_away_from_those_who_must_be_served(make: Make) -> None:
+    drill = shipped_drills()["load-surge"]
+    recovery = drill.spec.recovery.model_copy(update={"tiers": ("batch", "vip")})
+    spec = drill.spec.model_copy(update={"recovery": recovery})
+    run = (world := make(nobody)).run_to_end(world.start_with(drill.model_copy(update={"spec": spec})))
+    assert run.result["verdict"] == "aborted"
+    assert run.result["reasons"] == [
+        "the Service has no tier `vip`; recovery.tiers leaves out `interactive`, which may not be shed"
+    ]
+    assert world.faults() == []
+
+
 @pytest.mark.parametrize("name", ["zone-outage", "gray-zone"])
 def test_observing_only_fails_on_the_yield_and_ends_the_fault_at_once(make: Make, name: str) -> None:
     world = make(nobody)
@@ -209,6 +248,22 @@ def test_a_drill_in_a_freeze_breaks_nothing(make: Make) -> None:
     run = world.run_to_end(world.start("zone-outage"))
     assert run.result["verdict"] == "aborted"
     assert "frozen by launch" in run.result["reasons"][0]
+    assert world.faults() == []
+
+
+def test_a_drill_breaks_nothing_while_a_run_has_frozen_changes(make: Make) -> None:
+    world = make(nobody)
+    now = world.clock.now()
+    freeze = Freeze(
+        id="freeze-1", service="chat", reason="the error budget is spent", by="run run-1", created_at=now,
+        expires_at=now + timedelta(hours=1),
+    )  # fmt: skip
+    with world.database.transaction() as tx:
+        tx.freezes.add(freeze)
+    run = world.run_to_end(world.start("zone-outage"))
+    assert run.result["verdict"] == "aborted"
+    assert run.result["reasons"][0].startswith("frozen by run run-1 until ")
+    assert run.result["reasons"][0].endswith("the error budget is spent")
     assert world.faults() == []
 
 

@@ -107,6 +107,10 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "crash-loop",
         "replica-return",
         "gpu-ladder",
+        "shed-load",
+        "readmit-load",
+        "prometheus-blind",
+        "budget-freeze",
     }
 
 

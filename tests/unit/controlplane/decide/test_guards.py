@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.decide import guards
 from controlplane.decide.guards import Case, View
-from controlplane.model.action import Dimension, Touch
+from controlplane.model.action import Dimension, Reach, Touch
 from controlplane.model.policy import PolicySpec
 from controlplane.model.records import Halt, OutOfService, Verdict
 from controlplane.model.service import Service
@@ -221,3 +221,20 @@ def test_a_budget_of_runs_is_used_up_by_as_many(spent: int | None, verdict: Verd
     found = guards.budget(case(book, spent=spent))
     assert found.verdict is verdict
     assert found.values == {"maxRuns": 5, "window": "1w", "spent": spent, "then": "notify"}
+
+
+@pytest.mark.parametrize(
+    ("reach", "blind", "stormy"),
+    [
+        (Reach.NONE, Verdict.ALLOW, Verdict.ALLOW),
+        (Reach.SERVING, Verdict.REFUSE, Verdict.ALLOW),
+        (Reach.OUT, Verdict.REFUSE, Verdict.REFUSE),
+    ],
+)
+def test_what_cannot_harm_the_fleet_needs_no_sight_of_it(
+    reach: Reach, blind: Verdict, stormy: Verdict
+) -> None:
+    lost = guards.sources(case(view=view(sources={**FRESH, "engine": "lost"}), reach=reach))
+    storm = guards.storm(case(view=view(bad_zones=ZONES), reach=reach))
+    assert (lost.verdict, storm.verdict) == (blind, stormy)
+    assert "engine is lost" in lost.message
