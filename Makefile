@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up everything that they need, once, and then run. `make` alone lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-web test-python crash-matrix lint lint-python lint-types lint-imports lint-drift lint-web \
-        format bench lock hooks clean
+.PHONY: help setup demo test test-fast test-web test-python crash-matrix stories lint lint-python lint-types \
+        lint-imports lint-drift lint-web format bench lock hooks clean
 
 # .node/ exists only where the system's Node.js is missing or too old.
 export PATH := $(CURDIR)/.node/bin:$(PATH)
@@ -70,8 +70,13 @@ test-python: $(PYTHON_READY) $(CONSOLE_READY) .make/system-demo .make/system-tes
 test-fast: $(PYTHON_READY) ## The tests that need no process of their own, in under a minute
 	$(PY) -m pytest -m 'not slow' $(VIRTUAL) $(PYTEST_ARGS)
 
-crash-matrix: $(PYTHON_READY) ## Kill or overtake a worker at every commit and every effect of every shipped playbook
-	$(PY) -m pytest tests/scenarios/test_crash_matrix.py --crash-points all $(PYTEST_ARGS)
+MATRIX := tests/scenarios/test_crash_matrix.py tests/integration/act/test_flushed_redis.py
+
+crash-matrix: $(PYTHON_READY) ## Kill, overtake or flush at every commit and every effect of every shipped playbook
+	$(PY) -m pytest $(MATRIX) --crash-points all $(PYTEST_ARGS)
+
+stories: $(PYTHON_READY) ## Tell new stories of any fleet and whatever happens to it: STORIES=500
+	$(PY) -m pytest tests/scenarios/test_any_story.py --stories $(or $(STORIES),500) $(PYTEST_ARGS)
 
 test-web: $(MODULES_READY)
 	cd web && npm run test

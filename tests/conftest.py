@@ -20,13 +20,14 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the crash matrix be run in full."""
+    """Let the crash matrix be run in full, and as many stories be told as one likes."""
     parser.addoption(
         "--crash-points",
         choices=("some", "all"),
         default="some",
         help="how much of the matrix",
     )
+    parser.addoption("--stories", type=int, default=0, help="tell so many new stories of any fleet")
 
 
 def pytest_configure(config: pytest.Config) -> None:

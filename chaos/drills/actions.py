@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.drills.conclude import Report
+from chaos.drills.exercise import StartExercise
 from chaos.drills.injection import InjectFault, RevertFaults
 from chaos.drills.observation import AwaitRestored, Judge, Observe
 from chaos.drills.preconditions import CheckPreconditions
@@ -14,6 +15,7 @@ def register(registry: ActionRegistry) -> None:
     steps = (
         CheckPreconditions(),
         InjectFault(),
+        StartExercise(),
         Observe(),
         Judge(),
         RevertFaults(),

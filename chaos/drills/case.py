@@ -24,6 +24,8 @@ from controlplane.model.records import FaultRecord, Run
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.store.database import Database
+from controlplane.store.runs import RunQuery
+from controlplane.store.transaction import Transaction
 
 M = TypeVar("M", bound=Model)
 
@@ -42,6 +44,13 @@ class Ready(Model):
     weights: dict[str, int] = Field(default_factory=dict)
     zone_shares: dict[str, float] = Field(default_factory=dict)
     values: dict[str, list[float | None]] = Field(default_factory=dict)
+
+
+class Exercised(Model):
+    """Outputs of ``drill.exercise``."""
+
+    run: str | None = None
+    reason: str = Field(default="", description="why it was not started")
 
 
 class Observed(Model):
@@ -88,6 +97,8 @@ class Case:
     ports: DrillPorts
     faults: Sequence[FaultRecord] = ()
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    exercise: Run | None = None
+    """The run of the playbook that the drill runs instead of a fault, once it was started."""
 
     @property
     def life(self) -> FaultLife:
@@ -110,19 +121,26 @@ class Case:
         """When the last fault was put in force, unix seconds; None unless all were seen in effect.
 
         The effect is seen some seconds after it begins, and the clients and the control plane
-        meet it before that: times from here are never shorter than what they lived through.
+        meet it before that: times from here are never shorter than what they lived through. Of an
+        exercise, when its run was started.
         """
+        if self.exercise is not None:
+            return self.exercise.created_at.timestamp()
         seen = [one.injected_at for one in self.faults if one.verified_at is not None and one.injected_at]
         return max(at.timestamp() for at in seen) if seen and len(seen) == len(self.faults) else None
 
     @property
     def armed_at(self) -> float | None:
-        """When the first fault was about to be put in force, unix seconds."""
+        """When the first fault was about to be put in force, or the exercise was begun, unix seconds."""
+        if self.exercise is not None:
+            return self.exercise.created_at.timestamp()
         return min((one.created_at.timestamp() for one in self.faults), default=None)
 
     @property
     def ends_at(self) -> float | None:
-        """When the first fault's duration is over, unix seconds; they all end then."""
+        """When the first fault's duration is over, or the exercise is, unix seconds; all end then."""
+        if self.exercise is not None:
+            return _exercise_ends_at(self.exercise, self.drill)
         durations = {fault_id(self.run.id, spec.name): spec.duration for spec in self.drill.spec.faults}
         ends = [(one.injected_at or one.created_at).timestamp() + durations[one.id] for one in self.faults]
         return min(ends, default=None)
@@ -145,6 +163,26 @@ class Case:
         ready = self.ready
         start = since if since is not None else (ready.steady_from if ready else 0.0) - LEAD
         return self.ports.evidence.truth(start, self.service.spec.effective)
+
+
+def starter(drill: str) -> str:
+    """Return who the exercise of a drill's run is started by: how it is found again."""
+    return f"drill/{drill}"
+
+
+def exercise_of(tx: Transaction, drill: str) -> Run | None:
+    """Return the run of the playbook that a drill's run has started; None without one."""
+    mine = tx.runs.get(drill)
+    query = RunQuery(kind="playbook", trigger="manual", service=mine.service, created_after=mine.created_at)
+    return next((run for run in tx.runs.list(query) if run.started_by == starter(drill)), None)
+
+
+def _exercise_ends_at(run: Run, drill: Drill) -> float:
+    """Return when it ended, or by when it must have."""
+    if run.ended_at is not None:
+        return run.ended_at.timestamp()
+    assert drill.spec.exercise is not None, "a run is started for an exercise only"  # noqa: S101
+    return run.created_at.timestamp() + drill.spec.exercise.within
 
 
 def fault_id(run: str, fault: str) -> str:
@@ -176,7 +214,8 @@ def load_case(
         service = tx.documents.load(run.pins["Service"])
         policy = tx.documents.load(run.pins["Policy"]) if "Policy" in run.pins else None
         faults = tx.faults.list(run=run_id)
+        exercise = exercise_of(tx, run_id) if isinstance(drill, Drill) and drill.spec.exercise else None
     if not isinstance(drill, Drill) or not isinstance(service, Service):
         raise NotFound(f"{run_id} does not pin a drill and a service")
     policy = policy if isinstance(policy, Policy) else None
-    return Case(run, drill, service, policy, database, ports, faults, outputs)
+    return Case(run, drill, service, policy, database, ports, faults, outputs, exercise)

@@ -1,8 +1,9 @@
 """From a drill to the steps that the engine runs, and to the run itself.
 
-Every drill has the same steps: preconditions, one injection per fault, observe, judge, revert,
-restored, report. A drill that cannot be carried out here (another environment, an unknown fault,
-a fault that the driver cannot do) is refused before anything is written.
+Every drill has the same steps: preconditions, one injection per fault or the start of its exercise,
+observe, judge, revert, restored, report. A drill that cannot be carried out here (another
+environment, an unknown fault, a fault that the driver cannot do) is refused before anything is
+written.
 """
 
 from __future__ import annotations
@@ -37,11 +38,16 @@ def inject_step(fault: FaultSpec) -> str:
 def compile_drill(drill: Drill) -> RunPlan:
     """Return the steps of a drill."""
     spec = drill.spec
-    stands = max(fault.start_after + fault.duration for fault in spec.faults) + GRACE
+    stands = (
+        spec.exercise.within
+        if spec.exercise is not None
+        else max(fault.start_after + fault.duration for fault in spec.faults)
+    )
     steps = [
         _step("preconditions", spec.preconditions.timeout, condition=None),
         *(_step(inject_step(one), one.start_after, uses="inject", fault=one.name) for one in spec.faults),
-        _step("observe", stands),
+        *([] if spec.exercise is None else [_step("exercise", GRACE)]),
+        _step("observe", stands + GRACE),
         _step("judge", GRACE),
         _step("revert", 120.0),
         _step("restored", spec.recovery.restored_within),
@@ -68,9 +74,12 @@ def start_drill(
     """Store the drill's revision and start its run.
 
     Raises `InvalidInput` for a fault that does not exist or takes other parameters, `NotFound` for
-    an unknown service, `Refused` when the driver cannot do a fault.
+    an unknown service or playbook, `Refused` when the driver cannot do a fault.
     """
     check_drill(drill, ports)
+    exercise = drill.spec.exercise
+    if exercise is not None and tx.documents.find("Playbook", exercise.playbook) is None:
+        raise NotFound(f"no playbook `{exercise.playbook}`, which {drill.name} runs")
     pins = {"Drill": tx.documents.put(drill)}
     service = tx.documents.find("Service", drill.spec.service)
     if service is None:

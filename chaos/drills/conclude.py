@@ -14,11 +14,11 @@ from typing import ClassVar
 import structlog
 
 from chaos.drills import reporting
-from chaos.drills.case import Case, Judged, Observed, Ready, Restored, Reverted, case_of, load_case
+from chaos.drills.case import Case, Exercised, Judged, Observed, Ready, Restored, Reverted, case_of, load_case
 from chaos.drills.ports import DrillPorts
 from chaos.drills.preconditions import EVERY, NoParameters
 from chaos.drills.result import result_of
-from chaos.drills.rows import detection, fault_reports, leftovers
+from chaos.drills.rows import detection, exercise_report, fault_reports, leftovers
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import KEPT_WINDOW, Course, Judgement, Kept, judge, tokens_kept
 from chaos.drills.watch import Values, all_probes
@@ -37,6 +37,7 @@ from controlplane.model.report import (
     YieldPoint,
     report_name,
 )
+from controlplane.model.states import RunState
 from controlplane.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -81,7 +82,8 @@ def conclude(case: Case, truth: Truth, *, ended_at: datetime, aborted: str | Non
     """Judge the drill as the rows and the truth tell it, store what comes of it, and return the report."""
     course = course_of(case, truth, aborted)
     reports = all_probes(case, truth, course, _values(case)) if case.injected_at is not None else []
-    course = replace(course, broken=tuple(_broken(one) for one in reports if one.good is False))
+    broken = [_broken(one) for one in reports if one.good is False]
+    course = replace(course, broken=(*_unfinished(case), *broken))
     report = _report(case, truth, course, reports, ended_at)
     stored = StoredReport(report=report, html=reporting.html(report), junit=reporting.junit(report))
     reporting.save(case.ports.reports, stored, result_of(report))
@@ -117,6 +119,8 @@ def course_of(case: Case, truth: Truth, aborted: str | None = None) -> Course:
     observed, judged = case.found("observe", Observed), case.found("judge", Judged)
     restored, reverted = case.found("restored", Restored), case.found("revert", Reverted)
     refused = "; ".join(ready.reasons) if ready.verdict == DrillVerdict.ABORTED else None
+    exercised = case.found("exercise", Exercised)
+    unstarted = exercised.reason or None if exercised else None
     return Course(
         aim=case.aim,
         within=spec.recovery.within,
@@ -131,7 +135,7 @@ def course_of(case: Case, truth: Truth, aborted: str | None = None) -> Course:
         zone_shares=ready.zone_shares,
         unready=ready.reasons,
         leftovers=leftovers(case),
-        aborted=aborted or (observed.aborted if observed else None) or refused,
+        aborted=aborted or (observed.aborted if observed else None) or refused or unstarted,
     )
 
 
@@ -139,7 +143,7 @@ def _report(
     case: Case, truth: Truth, course: Course, reports: list[ProbeReport], ended_at: datetime
 ) -> DrillReport:
     spec = case.drill.spec
-    judgement = judge(truth, course)
+    judgement = _told(case, judge(truth, course))
     found = detection(case)
     return DrillReport(
         run=case.run.id,
@@ -158,13 +162,14 @@ def _report(
         recovered_at=_moment(judgement.recovered_at),
         recovery_within=spec.recovery.within,
         recovery_tiers=spec.recovery.tiers,
-        playbook_expected=spec.recovery.playbook,
+        playbook_expected=_expected(case),
         playbook=found.playbook,
         playbook_run=found.playbook_run,
         tokens=_tokens(_kept(case, truth, course)),
         refused=_refused(truth, course),
         probes=tuple(reports),
         faults=fault_reports(case),
+        exercise=exercise_report(case),
         deviations=_deviations(case, course, found.playbook),
         leftovers=course.leftovers,
         yield_=_yield(truth, course, judgement),
@@ -221,8 +226,29 @@ def _broken(report: ProbeReport) -> str:
     return f"{report.name} ({report.phase}): {worst} was measured, {report.tolerance} was demanded{tail}"
 
 
+def _expected(case: Case) -> str | None:
+    spec = case.drill.spec
+    return spec.recovery.playbook if spec.exercise is None else spec.exercise.playbook
+
+
+def _unfinished(case: Case) -> list[str]:
+    run = case.exercise
+    if run is None or run.state is RunState.SUCCEEDED:
+        return []
+    return [f"{run.name} ({run.id}) did not succeed: {run.state}: {run.reason}"]
+
+
+def _told(case: Case, judgement: Judgement) -> Judgement:
+    """Return the judgement of an exercise in its own words: nothing was mitigated, nobody noticed."""
+    run = case.exercise
+    if run is None or run.ended_at is None or judgement.verdict is not DrillVerdict.PASSED:
+        return judgement
+    took = (run.ended_at - run.created_at).total_seconds()
+    return replace(judgement, reasons=(f"{run.name} succeeded after {took:.0f} s, and no client noticed",))
+
+
 def _deviations(case: Case, course: Course, playbook: str | None) -> tuple[str, ...]:
-    expected = case.drill.spec.recovery.playbook
+    expected = _expected(case)
     if expected is None or course.injected_at is None or playbook == expected:
         return course.broken
     return (*course.broken, f"playbook `{expected}` was expected to fire, {playbook or 'none'} did")

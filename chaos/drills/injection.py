@@ -15,6 +15,7 @@ from pydantic import Field
 from chaos.drills.case import Case, Reverted, case_of, fault_id
 from chaos.drills.compile import GRACE, inject_step
 from chaos.drills.conclude import conclude_cut_short
+from chaos.drills.exercise import wait_ended
 from chaos.drills.preconditions import EVERY, NoParameters
 from chaos.drills.targets import choose
 from controlplane.kernel.errors import NotFound
@@ -122,25 +123,19 @@ class InjectFault(Action[InjectParameters]):
 
 
 class RevertFaults(Action[NoParameters]):
-    """Takes back every fault of the drill and waits until none is seen any more."""
+    """Takes back every fault of the drill and waits until none is seen any more; ends its exercise."""
 
     name: ClassVar[str] = "drill.revert"
     parameters: ClassVar[type[Model]] = NoParameters
     outputs: ClassVar[dict[str, str]] = {
-        "clearedAt": "when the last fault was seen clear, unix seconds; null while one stands",
-        "standing": "faults that still stand",
+        "clearedAt": "when the last fault was seen clear or the exercise ended, unix seconds; or null",
+        "standing": "what still stands",
     }
-
-    def touches(self, parameters: NoParameters, context: ActionContext) -> list[Touch]:
-        case = case_of(context)
-        return [
-            Touch(Target.parse(target), case.ports.faults.get(fault.kind).dimension, returns=True)
-            for fault in case.faults
-            for target in fault.targets
-        ]
 
     def run(self, parameters: NoParameters, context: ActionContext) -> Outcome:
         case = case_of(context)
+        if case.drill.spec.exercise is not None:
+            return wait_ended(case, context)
         faults = [case.life.revert(fault.id, "the drill is over") for fault in case.faults]
         open_ones = [fault for fault in faults if fault.state is not FaultState.VERIFIED_CLEAR]
         waited = (context.clock.now() - context.started_at).total_seconds()
@@ -149,6 +144,9 @@ class RevertFaults(Action[NoParameters]):
                 EVERY, reason="; ".join(f"{one.id} is {one.state}: {one.detail}" for one in open_ones)
             )
         _settle_undo(case, faults)
+        for fault in faults:
+            if fault.state is FaultState.VERIFIED_CLEAR:
+                _give_back(case, fault)
         cleared = [one.cleared_at.timestamp() for one in faults if one.cleared_at is not None]
         reverted = Reverted(
             cleared_at=max(cleared) if cleared and not open_ones else None,
@@ -192,7 +190,10 @@ def _record(case: Case, spec: FaultSpec, targets: list[Target], context: ActionC
 
 
 def _give_back(case: Case, fault: FaultRecord) -> None:
-    """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already."""
+    """Release what the run claimed for a fault that is seen clear; the fault's own claim is gone already.
+
+    What a playbook took out to answer it stays out, and claimed, until that is given back.
+    """
     with case.database.transaction() as tx:
         for target in fault.targets:
             tx.ledger.release(holder=case.run.id, target=target)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from chaos.drills.case import Case, Judged, Observed, Restored, Reverted, case_of
 from chaos.drills.preconditions import EVERY, NoParameters
+from chaos.drills.rows import still_out
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import Moment, mitigation, recovery
 from chaos.drills.watch import query_values, sample, stop_reason
@@ -19,12 +20,13 @@ from controlplane.model.action import Action, ActionContext
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Outcome
 
+OVER = "its time is over"
 SETTLE = 10.0
 """Seconds that judging waits, fault in force, for open requests to end when the answer hangs on them."""
 
 
 class Observe(Action[NoParameters]):
-    """Watches while the fault stands: its whole duration, unless the drill must stop or has failed."""
+    """Watches while the fault stands or the exercise runs, unless the drill must stop or has failed."""
 
     name: ClassVar[str] = "drill.observe"
     parameters: ClassVar[type[Model]] = NoParameters
@@ -38,7 +40,7 @@ class Observe(Action[NoParameters]):
         case = case_of(context)
         injected_at, ends_at = case.injected_at, case.ends_at
         if injected_at is None or ends_at is None:
-            return _observed(reason="no fault was seen to take effect")
+            return _observed(reason="nothing was begun")
         values = sample(case, context.state.get("values", {}))
         state = {"values": values}
         now = context.clock.now().timestamp()
@@ -47,7 +49,7 @@ class Observe(Action[NoParameters]):
         except Unavailable as error:
             if now < ends_at:
                 return Again(EVERY, state, str(error))
-            return _observed(reason="the fault's duration is over", values=values)
+            return _observed(reason=OVER, values=values)
         aborted = stop_reason(case, truth)
         if aborted:
             return _observed(aborted=aborted, reason=aborted, values=values)
@@ -58,7 +60,7 @@ class Observe(Action[NoParameters]):
         if moment.at is None and moment.earliest > deadline:
             return _observed(reason="not mitigated in time", values=values)
         if now >= ends_at:
-            return _observed(reason="the fault's duration is over", values=values)
+            return _observed(reason=OVER, values=values)
         return Again(EVERY, state, "mitigated" if moment.at is not None else "not mitigated yet")
 
 
@@ -103,7 +105,7 @@ class Judge(Action[NoParameters]):
 
 
 class AwaitRestored(Action[NoParameters]):
-    """Waits until the original weights stand and every client is served as before."""
+    """Waits until the original weights stand, what was hit is back, and every client is served as before."""
 
     name: ClassVar[str] = "drill.restored"
     parameters: ClassVar[type[Model]] = NoParameters
@@ -125,8 +127,10 @@ class AwaitRestored(Action[NoParameters]):
             if since is not None:
                 moment = _recovery(case, truth, since)
             recovered_at = moment.at if moment is not None else None
-            if recovered_at is None and not over:
-                what = "the effective share" if since is not None else "the original weights"
+            out = still_out(case)
+            if (recovered_at is None or out) and not over:
+                share = "the effective share" if since is not None else "the original weights"
+                what = share if recovered_at is None else out[0]
                 return Again(EVERY, reason=f"waits for {what}")
             ended_at, values = truth.now, query_values(case, "end")
         except Unavailable as error:
@@ -147,7 +151,8 @@ def restored_from(case: Case) -> float | None:
     changed = case.ports.evidence.weights_changed_at() or 0.0
     judged = case.found("judge", Judged)
     mitigated = judged.mitigated_at if judged is not None else None
-    return max(changed, reverted.cleared_at if mitigated is None else mitigated)
+    since = reverted.cleared_at if mitigated is None or case.exercise is not None else mitigated
+    return max(changed, since)
 
 
 def _mitigation(case: Case, truth: Truth, injected_at: float) -> Moment:

@@ -67,14 +67,11 @@ def timeline(report: DrillReport) -> Picture | None:
             current.append(f"{x(point.at)},{y(point.effective_share)}")
     lines.append(" ".join(current))
     moments = {
-        "injected": report.injected_at,
+        "injected" if report.exercise is None else "begun": report.injected_at,
         "detected": report.detected_at,
         "mitigated": report.mitigated_at,
         "recovered": report.recovered_at,
     }
-    bands = [
-        (one.injected_at, one.cleared_at or last) for one in report.faults if one.injected_at is not None
-    ]
     offset = (report.injected_at - first).total_seconds()
     ticks = range(-int(offset // TICK) * TICK, int(span - offset) + 1, TICK)
     return Picture(
@@ -86,10 +83,20 @@ def timeline(report: DrillReport) -> Picture | None:
         bottom=bottom,
         enough=y(0.95),
         lines=tuple(line for line in lines if line),
-        bands=tuple((x(start), round(x(end) - x(start), 1)) for start, end in bands),
+        bands=tuple((x(start), round(x(end) - x(start), 1)) for start, end in _stretches(report, last)),
         marks=tuple(Mark(x(at), name) for name, at in moments.items() if at is not None),
         ticks=tuple(
             Mark(round(LEFT + (offset + tick) / span * (right - LEFT), 1), f"{tick:+d} s" if tick else "0")
             for tick in ticks
         ),
     )
+
+
+def _stretches(report: DrillReport, last: datetime) -> list[tuple[datetime, datetime]]:
+    """Return when faults stood, or the exercise ran."""
+    found = [
+        (one.injected_at, one.cleared_at or last) for one in report.faults if one.injected_at is not None
+    ]
+    if report.exercise is not None:
+        found.append((report.exercise.started_at, report.exercise.ended_at or last))
+    return found

@@ -20,7 +20,12 @@ from pydantic import Field, ValidationError
 from chaos.drills.truth import Request, Truth
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.base import Model
-from controlplane.model.drill import EffectiveShareProbe, FirstTokenProbe, PrometheusProbe
+from controlplane.model.drill import (
+    EffectiveShareProbe,
+    FailedRequestsProbe,
+    FirstTokenProbe,
+    PrometheusProbe,
+)
 from controlplane.model.report import Phase, ProbeReport
 from controlplane.model.service import Objectives
 
@@ -133,6 +138,28 @@ def first_token(probe: FirstTokenProbe, phase: Phase, truth: Truth, start: float
     return ProbeReport(
         name=probe.name, phase=phase, good=False if over else None if waiting else True, value=worst,
         worst=worst, tolerance=demanded, samples=len(waits), detail=f"{over} waited longer" if over else "",
+    )  # fmt: skip
+
+
+def failed_requests(
+    probe: FailedRequestsProbe, phase: Phase, truth: Truth, start: float, end: float
+) -> ProbeReport:
+    """Count the requests planned in [start, end) that ended in an error, a time-out or a wrong answer.
+
+    One that is still open may yet end so, and leaves the answer open.
+    """
+    rows = truth.between(start, end)
+    demanded = f"at most {probe.at_most} failed requests"
+    if not rows:
+        return ProbeReport(name=probe.name, phase=phase, good=None, tolerance=demanded, detail="no requests")
+    failed = [row for row in rows if row.failed]
+    waiting = any(row.outcome == "open" for row in rows)
+    over = len(failed) > probe.at_most
+    first = failed[0] if failed else None
+    return ProbeReport(
+        name=probe.name, phase=phase, good=False if over else None if waiting else True, value=len(failed),
+        worst=len(failed), tolerance=demanded, samples=len(rows),
+        detail="" if first is None else f"the first: {first.outcome} at {first.replica or first.zone}",
     )  # fmt: skip
 
 

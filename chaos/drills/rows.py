@@ -13,7 +13,7 @@ from chaos.faults.life import holder_of
 from controlplane.kernel.clock import from_unix
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.records import Incident, Run
-from controlplane.model.report import FaultReport
+from controlplane.model.report import ExerciseReport, FaultReport
 from controlplane.model.states import FaultState
 from controlplane.model.target import Target
 from controlplane.store.runs import RunQuery
@@ -30,6 +30,8 @@ class Detection:
 
 def detection(case: Case) -> Detection:
     """Return who noticed after the fault was armed, on a target that contains what was hit or lies in it."""
+    if case.exercise is not None:
+        return Detection(None, case.exercise.name, case.exercise.id)
     if case.armed_at is None:
         return Detection()
     since = from_unix(case.armed_at)
@@ -71,6 +73,17 @@ def fault_reports(case: Case) -> tuple[FaultReport, ...]:
     )
 
 
+def still_out(case: Case) -> tuple[str, ...]:
+    """List what was hit and is out of service still, through whomever: a replica that was isolated for it."""
+    with case.database.reading() as tx:
+        claims = tx.ledger.list()
+    return tuple(
+        f"{one.target} is out of service ({one.dimension}), held by {one.holder}"
+        for one in claims
+        if any(Target.parse(one.target).overlaps(hit) for hit in case.targets)
+    )
+
+
 def leftovers(case: Case) -> tuple[str, ...]:
     """List what still stands of this drill: faults, claims on what was hit, other weights."""
     with case.database.reading() as tx:
@@ -82,6 +95,7 @@ def leftovers(case: Case) -> tuple[str, ...]:
         if one.state is not FaultState.VERIFIED_CLEAR
     ]
     ours = {case.run.id, *(holder_of(one.id) for one in faults)}
+    ours |= {case.exercise.id} if case.exercise is not None else set()
     found += [
         f"{one.target} is out of service ({one.dimension}), held by {one.holder}"
         for one in claims
@@ -91,7 +105,8 @@ def leftovers(case: Case) -> tuple[str, ...]:
 
 
 def _weights_left(case: Case) -> list[str]:
-    if case.ready is None or not case.ready.met or not case.faults:
+    begun = case.faults or case.exercise is not None
+    if case.ready is None or not case.ready.met or not begun:
         return []
     before = case.ready.weights
     try:
@@ -103,3 +118,19 @@ def _weights_left(case: Case) -> list[str]:
         for zone, weight in sorted(before.items())
         if now.get(zone) != weight
     ]
+
+
+def exercise_report(case: Case) -> ExerciseReport | None:
+    """Return how the exercise went; None for a drill without one, or when it was not started."""
+    run = case.exercise
+    if run is None:
+        return None
+    return ExerciseReport(
+        run=run.id,
+        playbook=run.name,
+        target=run.target or str(case.service.target),
+        state=run.state,
+        started_at=run.created_at,
+        ended_at=run.ended_at,
+        detail=run.reason,
+    )

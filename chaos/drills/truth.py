@@ -59,6 +59,11 @@ class Request(Model):
             return False
         return self.ttft <= objectives.ttft and (self.tpot or 0.0) <= objectives.tpot
 
+    @property
+    def failed(self) -> bool:
+        """Tell whether its client got an error, no end, or a wrong answer."""
+        return self.outcome in {"error", "timeout"} or self.correct is False
+
     def _last_chance(self, objectives: Objectives) -> float:
         """Return the time by which it must have moved on to be effective in the end."""
         first = self.first_token_at

@@ -14,7 +14,13 @@ from chaos.drills.case import Case
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import WINDOW, Course
 from controlplane.kernel.errors import Unavailable
-from controlplane.model.drill import EffectiveShareProbe, FirstTokenProbe, Probe, PrometheusProbe
+from controlplane.model.drill import (
+    EffectiveShareProbe,
+    FailedRequestsProbe,
+    FirstTokenProbe,
+    Probe,
+    PrometheusProbe,
+)
 from controlplane.model.report import Phase, ProbeReport
 
 When = Literal["start", "continuous", "end"]
@@ -85,6 +91,9 @@ def _judge(
         case FirstTokenProbe():
             first = start if phase == "during" else min(start, end - WINDOW)
             return probes.first_token(probe, phase, truth.of(probe.tiers), first, end)
+        case FailedRequestsProbe():
+            first = start if phase == "during" else min(start, end - WINDOW)
+            return probes.failed_requests(probe, phase, truth, first, end)
         case PrometheusProbe():
             return probes.within(probe, phase, values.get(probe.name, ()))
 

@@ -203,6 +203,7 @@ def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
     due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(step, record))
     said = before is not None and before.message == again.reason
     reason = again.reason or f"looks again in {format_duration(again.after)}"
+    turn.said[record.id] = reason
     turn.move_step(record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
 
 
@@ -215,6 +216,7 @@ def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed, state: M
         reason = (
             f"failed ({failed.message}); retry {failures} of {step.retry.limit} in {format_duration(wait)}"
         )
+        turn.said[record.id] = reason
         values: dict[str, Any] = {"attempt": record.attempt + 1, "due_at": due}
         turn.move_step(
             record, StepState.WAITING, reason, error=failed.message, resume_state=dict(state), **values

@@ -8,7 +8,7 @@ reported and never forced.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,9 +16,12 @@ from typing import Any
 import structlog
 
 from controlplane.act import escalation
+from controlplane.act.calls import validated
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import CONTINUE, Next, Parts, Turn, Wait, Work
+from controlplane.act.fencing import undo_begins, undo_rests
 from controlplane.act.outcomes import backoff_seconds
+from controlplane.act.prepare import claim, judge, takes_out
 from controlplane.kernel.errors import (
     Ambiguous,
     Fenced,
@@ -27,10 +30,13 @@ from controlplane.kernel.errors import (
     Unavailable,
     VersionConflict,
 )
-from controlplane.model.action import Action, UndoRecord, UndoResult, UndoStatus
+from controlplane.model.action import Action, Touch, UndoRecord, UndoResult, UndoStatus
 from controlplane.model.playbook import Backoff
 from controlplane.model.ports import Notification, Notifier
+from controlplane.model.records import Verdict
 from controlplane.model.states import RunState
+from controlplane.model.topology import Topology
+from controlplane.platforms.port import Platform
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +45,9 @@ TRIES = 5
 
 BACKOFF = Backoff()
 TROUBLE = (UndoStatus.FOREIGN, UndoStatus.WITHHELD, UndoStatus.FAILED)
+
+Reach = tuple[Sequence[Touch], Topology | None] | FleetwardError
+"""What an undo would touch, and the fleet to judge it on if it takes something out; or an error."""
 
 
 def begin_ending(turn: Turn, final: RunState, reason: str, *, undo: bool) -> Next:
@@ -61,6 +70,7 @@ def go_on_ending(turn: Turn) -> Next:
             why = turn.run.reason
             turn.move(RunState.UNDOING, f"taking back what it did: {why}")
             turn.update(reason=why)
+            undo_begins(turn)
             return CONTINUE
     if turn.run.state is RunState.UNDOING:
         left = turn.tx.undo.pending(turn.run.id)
@@ -74,12 +84,58 @@ def go_on_ending(turn: Turn) -> Next:
 
 
 @dataclass(slots=True)
+class LookBack:
+    """Work: look what taking a change back would take out of service: what a step has given back goes again.
+
+    That is judged by the blast radius and claimed as what a step does; but it waits for nothing.
+    """
+
+    change: UndoChange
+    parameters: Mapping[str, Any]
+
+    def perform(self) -> Reach:
+        action, context = self.change.action, self.change.context
+        try:
+            given = validated(action, self.parameters)
+            touches = action.undo_touches(self.change.record_, given, context)
+            if not any(takes_out(touch) for touch in touches):
+                return (), None
+            return touches, context.port(Platform).topology(context.service.name)
+        except Fenced:
+            raise
+        except FleetwardError as error:
+            return error
+        except Exception as error:
+            log.exception("an undo broke before it began", action=action.name)
+            return InvalidInput(f"{action.name} broke: {type(error).__name__}: {error}")
+
+    def record(self, turn: Turn, result: Reach) -> Work | None:
+        if isinstance(result, Unavailable | Ambiguous | VersionConflict):
+            return self.change.record(turn, result)
+        if isinstance(result, FleetwardError):
+            return self.change  # whatever is wrong there, taking it back says itself
+        touches, topology = result
+        if topology is not None:
+            judged = judge(turn, touches, topology)
+            step = self.change.record_.step
+            turn.journal(f"guard.{judged.verdict}", judged.message, step=step, **judged.values)
+            if judged.verdict is not Verdict.ALLOW:
+                why = f"refused by the blast radius: {judged.message}"
+                settle(turn, self.change.record_, UndoResult(UndoStatus.WITHHELD, why))
+                return None
+            claim(turn, touches, f"undo of step {step}")
+            self.change.takes_out = True
+        return self.change
+
+
+@dataclass(slots=True)
 class UndoChange:
-    """Work: take one recorded change back."""
+    """Work: take one recorded change back. ``takes_out``: its target goes out of service by that."""
 
     record_: UndoRecord
     action: Action[Any]
     context: StepContext
+    takes_out: bool = False
 
     def perform(self) -> UndoResult | FleetwardError:
         try:
@@ -101,18 +157,18 @@ class UndoChange:
                 return None
         if isinstance(result, FleetwardError):
             result = UndoResult(UndoStatus.FAILED, str(result))
-        settle(turn, self.record_, result)
+        settle(turn, self.record_, result, takes_out=self.takes_out)
         return None
 
 
-def settle(turn: Turn, record: UndoRecord, result: UndoResult) -> None:
-    """Write down what came of one record; what is back gives its claim up."""
+def settle(turn: Turn, record: UndoRecord, result: UndoResult, *, takes_out: bool = False) -> None:
+    """Write down what came of one record; what is back in service gives its claim up."""
     turn.remember(tries=0, retry_at=None)
     target = str(record.target)
     turn.tx.undo.settle(record.run, record.step, target, record.field, result.status, result.detail)
     message = f"{_name(record)}: {result.status}" + (f" ({result.detail})" if result.detail else "")
     turn.journal(f"undo.{result.status}", message, step=record.step, target=target, before=record.before)
-    if result.status is UndoStatus.UNDONE:
+    if result.status is UndoStatus.UNDONE and not takes_out:
         turn.tx.ledger.release(holder=turn.run.id, target=record.target)
 
 
@@ -189,7 +245,8 @@ def _undo(turn: Turn, record: UndoRecord) -> Next:
     context = context_for(
         turn, done, attempt, started_at=done.started_at, state=done.resume_state, undoing=True
     )
-    return UndoChange(record, turn.parts.actions.get(step.uses), context)
+    change = UndoChange(record, turn.parts.actions.get(step.uses), context)
+    return LookBack(change, done.parameters)
 
 
 def _escalation(turn: Turn, final: RunState) -> Next | None:
@@ -228,6 +285,7 @@ def _finish(turn: Turn, final: RunState) -> None:
 def _try_later(turn: Turn, tries: int, what: str, step: str | None = None) -> None:
     seconds = backoff_seconds(BACKOFF, turn.run.id, what, tries)
     turn.remember(tries=tries, retry_at=(turn.now + timedelta(seconds=seconds)).isoformat())
+    undo_rests(turn)
     turn.update(waiting=what)
     turn.journal("retry", f"{what}; try {tries + 1} of {TRIES} follows", step=step)
 

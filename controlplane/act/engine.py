@@ -75,6 +75,8 @@ class Turn:
     _remembered: bool = False
     _halts: list[Halt] | None = None
     _changed: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    """Why steps that were called in this turn wait, in their own words."""
 
     def after(self, tx: Transaction, ahead: Ahead | None) -> Turn:
         """Return the next turn of the same worker, if it still holds the run.

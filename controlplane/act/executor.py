@@ -117,6 +117,8 @@ class Executor:
             return due
         if turn.run.progress.get("errors"):
             turn.remember(errors=0)
+        if due.reason != turn.run.waiting:
+            turn.update(waiting=due.reason)
         turn.release(due.until)
         return None
 
@@ -149,4 +151,5 @@ class Executor:
                 return
             tx.journal.write(run_id, "engine.broke", words, times=errors)
             later = tx.now + timedelta(seconds=ERROR_SECONDS)
-            tx.runs.release(run_id, run.fence, later, progress={**run.progress, "errors": errors})
+            progress = {**run.progress, "errors": errors}
+            tx.runs.release(run_id, run.fence, later, progress=progress, waiting=words)

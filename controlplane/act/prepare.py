@@ -24,7 +24,7 @@ from controlplane.kernel.errors import Fenced, FleetwardError, InvalidInput, Una
 from controlplane.kernel.templating import evaluate, render
 from controlplane.model.action import Action, ActionRegistry, Dimension, Touch, stays_within
 from controlplane.model.playbook import Step
-from controlplane.model.records import Halt, StepRecord, Verdict
+from controlplane.model.records import GuardVerdict, Halt, StepRecord, Verdict
 from controlplane.model.states import StepState
 from controlplane.model.topology import Topology
 from controlplane.platforms.port import Platform
@@ -75,7 +75,7 @@ class PrepareStep:
             msg = f"{self.step.uses} promises reach `{self.action.reach}`, and would take more out"
             raise InvalidInput(msg, hint="this is an error of the action: its `reach` must be `out`")
         topology = None
-        if any(_takes_out(touch) for touch in touches):
+        if any(takes_out(touch) for touch in touches):
             topology = self.context.port(Platform).topology(self.context.service.name)
         return Prepared(rendered, touches, topology)
 
@@ -105,9 +105,7 @@ class PrepareStep:
         if verdict is Verdict.WAIT:
             _block(turn, self.step, record, f"waits for blast radius: {message}")
             return None
-        for touch in prepared.touches:
-            if _takes_out(touch):
-                turn.tx.ledger.claim(touch.target, touch.dimension, turn.run.id, f"step {record.id}")
+        claim(turn, prepared.touches, f"step {record.id}")
         returned = [[str(t.target), t.dimension.value] for t in prepared.touches if t.returns]
         if returned:
             turn.remember(returned={**turn.run.progress.get("returned", {}), record.id: returned})
@@ -144,22 +142,35 @@ def hold_back(turn: Turn, record: StepRecord, halt: Halt) -> None:
     _wait(turn, record, f"halted by {halt.by}: {halt.reason}")
 
 
-def _takes_out(touch: Touch) -> bool:
+def judge(turn: Turn, touches: Sequence[Touch], topology: Topology) -> GuardVerdict:
+    """Judge what is about to be touched by the one budget, as it is in this transaction."""
+    policy = turn.pinned.policy
+    return blast_radius(
+        touches,
+        turn.tx.ledger.list(),
+        topology,
+        [turn.pinned.plan.limits, *([policy.spec.limits] if policy is not None else [])],
+        holder=turn.run.id,
+        protected=policy.spec.protected if policy is not None else (),
+    )
+
+
+def claim(turn: Turn, touches: Sequence[Touch], why: str) -> None:
+    """Claim what is about to go out of service."""
+    for touch in touches:
+        if takes_out(touch):
+            turn.tx.ledger.claim(touch.target, touch.dimension, turn.run.id, why)
+
+
+def takes_out(touch: Touch) -> bool:
+    """Tell whether what is touched goes out of service by it."""
     return touch.dimension is not Dimension.NOTHING and not touch.returns
 
 
 def _judge(turn: Turn, record: StepRecord, prepared: Prepared) -> tuple[Verdict, str]:
     if prepared.topology is None:
         return Verdict.ALLOW, ""
-    policy = turn.pinned.policy
-    judged = blast_radius(
-        prepared.touches,
-        turn.tx.ledger.list(),
-        prepared.topology,
-        [turn.pinned.plan.limits, *([policy.spec.limits] if policy is not None else [])],
-        holder=turn.run.id,
-        protected=policy.spec.protected if policy is not None else (),
-    )
+    judged = judge(turn, prepared.touches, prepared.topology)
     if judged.verdict is not Verdict.WAIT or record.blocked_at is None:
         turn.journal(f"guard.{judged.verdict}", judged.message, step=record.id, **judged.values)
     return judged.verdict, judged.message

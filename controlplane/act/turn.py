@@ -6,13 +6,14 @@ outside, a wait, or `CONTINUE` after it has changed something itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from controlplane.act import loops, order
 from controlplane.act.calls import deadline, interrupted, resume
 from controlplane.act.ending import begin_ending, go_on_ending
 from controlplane.act.engine import CONTINUE, Continue, Next, Turn, Wait, Work
+from controlplane.act.fencing import fence_due
 from controlplane.act.gate import approval_due
 from controlplane.act.late import nothing_left
 from controlplane.act.prepare import BLOCKED_SECONDS, halted, hold_back, prepare, unblock
@@ -31,13 +32,16 @@ PAUSED_SECONDS = 600.0
 def next_due(turn: Turn) -> Work | Wait | None:
     """Return what is due for the run now; None when it has ended."""
     while not is_final(turn.run.state):
-        if turn.run.ending is not None:
-            found = go_on_ending(turn)
-        else:
-            found = _stopped(turn) or _HANDLERS[turn.run.state](turn)
+        found = fence_due(turn) or _by_state(turn)
         if not isinstance(found, Continue):
             return found
     return None
+
+
+def _by_state(turn: Turn) -> Next:
+    if turn.run.ending is not None:
+        return go_on_ending(turn)
+    return _stopped(turn) or _HANDLERS[turn.run.state](turn)
 
 
 def _stopped(turn: Turn) -> Next | None:
@@ -98,7 +102,16 @@ def _running(turn: Turn) -> Next:
     if turn.run.paused is not None and not waiting:
         return _wait(turn, PAUSED_SECONDS, turn.run.paused)
     held_back = order.next_due(turn.steps, turn.now) if starts else ()
-    return Wait(min([*(_due(turn, step) for step in waiting), *held_back]), turn.run.waiting)
+    return Wait(min([*(_due(turn, step) for step in waiting), *held_back]), _what_for(turn, waiting))
+
+
+def _what_for(turn: Turn, waiting: Sequence[StepRecord]) -> str:
+    """Say what the run waits for: what stands in its way, or the step that goes on next, in its own words."""
+    if turn.run.progress.get("blocked") or not waiting:
+        return turn.run.waiting
+    step = waiting[0]
+    said = turn.said.get(step.id)
+    return f"step {step.id}: {said}" if said else f"step {step.id} goes on at {_due(turn, step):%H:%M:%S}"
 
 
 def _start(turn: Turn, step: StepRecord) -> Next:

@@ -14,6 +14,7 @@ from controlplane.actions.load_shed import LoadShed
 from controlplane.actions.node_cordon import NodeCordon, NodeUncordon
 from controlplane.actions.node_drain import NodeDrain
 from controlplane.actions.node_replace import NodeReplace
+from controlplane.actions.node_restore import NodeRestore
 from controlplane.actions.notify_send import NotifySend
 from controlplane.actions.query_wait import QueryWait
 from controlplane.actions.replica_drain import ReplicaDrain
@@ -38,6 +39,7 @@ BUILTIN = (
     NodeCordon,
     NodeDrain,
     NodeReplace,
+    NodeRestore,
     NodeUncordon,
     NotifySend,
     QueryWait,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from controlplane.actions import replicas
 from controlplane.kernel.errors import NotFound, Unavailable
@@ -16,16 +16,14 @@ from controlplane.model.action import Action, ActionContext, Change, Dimension, 
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Outcome
 from controlplane.model.ports import Engines
+from controlplane.model.service import Prompt
 from controlplane.model.target import Target
 from controlplane.model.topology import ReplicaView
 
 LOOK_EVERY = 1.0
 """Seconds between looks at a replica that is loading."""
 
-Prompts = Annotated[
-    tuple[Annotated[str, StringConstraints(min_length=1, max_length=20_000)], ...],
-    Field(max_length=50),
-]
+Prompts = Annotated[tuple[Prompt, ...], Field(max_length=50)]
 
 
 class PrewarmParameters(Model):

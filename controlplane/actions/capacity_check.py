@@ -117,13 +117,15 @@ def demand_query(service: Service, zones: list[str], over: float) -> str:
     profile = _profiles()[service.spec.engine]
     labels = {service.spec.metric_labels.service: f'="{service.name}"'} if profile.scoped else {}
     labels[str(target_labels(profile, service).zone)] = f'=~"{"|".join(zones)}"'
-    selector = ",".join(f"{label}{match}" for label, match in labels.items())
     span = format_duration(over)
 
-    def mean(measure: str) -> str:
-        names = [
-            f"sum(avg_over_time({name}{{{selector}}}[{span}]))" for name in profile.measures[measure].series
-        ]
+    def mean(name: str) -> str:
+        measure = profile.measures[name]
+        names = []
+        for series in measure.series:
+            own = {label: f'="{value}"' for label, value in {**measure.match, **series.match}.items()}
+            selector = ",".join(f"{label}{match}" for label, match in {**labels, **own}.items())
+            names.append(f"sum(avg_over_time({series.name}{{{selector}}}[{span}]))")
         return names[0] if len(names) == 1 else f"({' or '.join(names)})"
 
     return " + ".join(mean(measure) for measure in _INSIDE)

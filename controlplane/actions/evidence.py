@@ -41,6 +41,23 @@ def canary_of(target: Target, context: ActionContext) -> Evidence:
     return Evidence(canary.good, f"the canary of {target.name} {said}{detail}")
 
 
+def calm(context: ActionContext) -> Evidence:
+    """Tell whether the service is at rest: no incident is open, and none of its own SLOs is broken.
+
+    What can wait is done only then. While nobody can tell, it is not.
+    """
+    snapshot, reason = _fresh(context)
+    if snapshot is None:
+        return Evidence(None, reason)
+    if snapshot.incidents:
+        more = f" and {len(snapshot.incidents) - 1} more" if len(snapshot.incidents) > 1 else ""
+        return Evidence(False, f"an incident is open: {snapshot.incidents[0]}{more}")
+    broken = broken_for_all(context)
+    if broken:
+        return Evidence(False, "; ".join(_measured(text, snapshot.signals[text]) for text in broken))
+    return Evidence(True, "no incident is open, and no SLO of the service is broken")
+
+
 def broken_for_all(context: ActionContext) -> list[str]:
     """Return the service's own SLOs (text forms of their signals) that are broken now."""
     snapshot, _ = _fresh(context)

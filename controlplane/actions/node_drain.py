@@ -50,6 +50,7 @@ class NodeDrain(Action[NodeDrainParameters]):
     permissions = tuple(dict.fromkeys((*nodes.PERMISSIONS, *replicas.PERMISSIONS)))
     outputs: ClassVar = {
         "node": "the node, as service/cluster/zone/node",
+        "replicas": "the replicas that it took out of rotation, as targets",
         "requests": "how many requests were left; null when the platform cannot tell",
     }
 
@@ -68,21 +69,26 @@ class NodeDrain(Action[NodeDrainParameters]):
     def run(self, parameters: NodeDrainParameters, context: ActionContext) -> Outcome:
         target, view = nodes.find(parameters, context)
         slots = _slots(target, view)
-        if "out" not in context.state:
+        state = dict(context.state)
+        if "taken" not in state:
             if (why := replicas.zone_would_starve(set(slots), context)) is not None:
                 return Failed(FailureKind.PERMANENT, why)
+            # Kept before anything is written, so that it is the same after a crash.
+            taken = [str(place) for place, in_rotation in slots.items() if in_rotation]
+            return Again(0.0, {"taken": taken}, f"{target.name} is looked at")
+        if "out" not in state:
             nodes.set_schedulable(context, target, False, part="cordon")
             for place in slots:
                 replicas.set_rotation(context, place, False, part="out")
-            state = {"out": to_rfc3339(context.clock.now())}
+            state["out"] = to_rfc3339(context.clock.now())
             return Again(draining.LOOK_EVERY, state, f"{target.name} gets no new work")
-        out = datetime.fromisoformat(context.state["out"])
+        out = datetime.fromisoformat(state["out"])
         look = draining.look(slots, out, parameters.within, context)
         if not look.over:
-            return Again(draining.LOOK_EVERY, dict(context.state), look.words)
+            return Again(draining.LOOK_EVERY, state, look.words)
         if look.requests != 0 and parameters.on_timeout == "fail":
             return Failed(FailureKind.PERMANENT, f"{target.name} is not empty: {look.words}")
-        return Done({"node": str(target), "requests": look.requests})
+        return Done({"node": str(target), "replicas": state["taken"], "requests": look.requests})
 
     def observe(self, parameters: NodeDrainParameters, context: ActionContext) -> Outcome:
         """Go on: node and replicas say by themselves whether they were written."""

@@ -41,7 +41,7 @@ CHECKS: Mapping[str, tuple[Literal["error", "warning"], str]] = {
 """Every check by its code: how serious, and what it finds."""
 
 _TAKES = frozenset({"replica.isolate", "replica.drain", "node.cordon", "node.drain"})
-_GIVES = frozenset({"traffic.restore", "replica.restore", "node.uncordon"})
+_GIVES = frozenset({"traffic.restore", "replica.restore", "node.uncordon", "node.restore"})
 _ZONES = ("zone", "without")
 
 Findings = Iterator[Problem]

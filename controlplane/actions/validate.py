@@ -175,7 +175,7 @@ def _triggers(document: Document, known: dict[str, set[str]]) -> Findings:
 
 
 def _test(document: Document, known: dict[str, set[str]], playbooks: Mapping[str, Playbook]) -> Findings:
-    """Find scripts for steps that the playbook does not have: they would never be played."""
+    """Find scripts and answers for steps that the playbook does not have: they would never be played."""
     spec = document.data["spec"]
     yield from _reference(document, ("spec", "playbook"), "Playbook", known)
     tested = playbooks.get(str(spec.get("playbook")))
@@ -185,16 +185,27 @@ def _test(document: Document, known: dict[str, set[str]], playbooks: Mapping[str
     places: list[tuple[Path, dict[str, Any]]] = [(("spec",), spec)]
     places += [(("spec", "cases", index), case) for index, case in _items(spec.get("cases"))]
     for path, given in places:
-        scripts = given.get("steps")
-        for name in scripts if isinstance(scripts, dict) else ():
+        for inner, name in _named_steps(given):
             if name not in steps:
                 message = f"{tested.name} has no step `{name}`"
-                yield document.problem((*path, "steps", name), message, did_you_mean(name, steps), key=True)
+                nearest = did_you_mean(name, steps)
+                yield document.problem((*path, *inner), message, nearest, key=inner[0] == "steps")
+
+
+def _named_steps(given: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the steps that a case names in what is given, each with its place."""
+    scripts = given.get("steps")
+    for name in scripts if isinstance(scripts, dict) else ():
+        yield ("steps", name), name
+    for index, answer in _items(given.get("answers")):
+        if isinstance(answer.get("step"), str):
+            yield ("answers", index, "step"), answer["step"]
 
 
 def _drill(document: Document, known: dict[str, set[str]], faults: Collection[str] | None) -> Findings:
     yield from _reference(document, ("spec", "service"), "Service", known)
     yield from _reference(document, ("spec", "recovery", "playbook"), "Playbook", known)
+    yield from _reference(document, ("spec", "exercise", "playbook"), "Playbook", known)
     for index, fault in _items(document.data["spec"].get("faults")):
         kind = fault.get("kind")
         if faults is not None and isinstance(kind, str) and kind not in faults:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from controlplane.actions import cache_prewarm, draining, renewal, replicas
-from controlplane.actions.evidence import canary_of
+from controlplane.actions.evidence import calm, canary_of
 from controlplane.kernel.clock import to_rfc3339
 from controlplane.kernel.errors import NotFound, VersionConflict
 from controlplane.model.action import (
@@ -50,6 +50,11 @@ class WorkloadRestartParameters(Model):
         Quantity.parse("50%"),
         validate_default=False,
         description="what must go on serving, of all replicas, while one is out; else it waits",
+    )
+    calm: bool = Field(
+        default=False,
+        description="for a restart that can wait: before each one it waits while an incident of the service "
+        "is open, or one of its own SLOs is broken",
     )
     prewarm: cache_prewarm.Prompts = Field(
         (), description="prompts that each replica answers before it gets users, as in `cache.prewarm`"
@@ -163,6 +168,8 @@ def _take_out(
         words = f"waits: {others} of {len(everyone)} replicas would serve, {parameters.min_healthy} must"
         return Again(renewal.LOOK_EVERY, state, words)
     if not begun:
+        if parameters.calm and (rest := calm(context)).good is not True:
+            return Again(renewal.LOOK_EVERY, state, f"waits: {rest.why}")
         if (why := replicas.zone_would_starve({target}, context)) is not None:
             return Again(renewal.LOOK_EVERY, state, f"waits: {why}")
         # Kept before the write: after a crash our own isolation must not be taken for somebody else's.

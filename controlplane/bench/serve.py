@@ -19,7 +19,7 @@ from controlplane.act.approve import StoreApprovals
 from controlplane.act.executor import Executor
 from controlplane.actions import register
 from controlplane.carrier import Sender
-from controlplane.controller import Controller, Parts
+from controlplane.controller.loop import Controller, Parts
 from controlplane.kernel.clock import Clock, SystemClock
 from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.registry import Registry

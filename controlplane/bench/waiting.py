@@ -24,8 +24,8 @@ from controlplane.store.runs import RunQuery
 FILES = [Path(__file__).with_name(name) for name in ("fleet.yaml", "waiting.yaml")]
 WITHIN = 120.0
 LOOK = 2.0
-START = 10.0
-"""Seconds that the processes get to come up."""
+RESTS = 0.05
+"""The share of a core below which a process has come to rest: it is up, and has no message left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,11 @@ def measure(folder: Path, runs: int, seconds: float) -> Waiting:
         pids = {"redis": redis}
         for role, name in (("engine", "worker"), ("controller", "controller")):
             pids[name] = stack.enter_context(process([*SERVE, role, url, broker_url])).pid
-        clock.sleep(START)
+        _come_to_rest(pids, clock)
         idle = _shares(pids, seconds, clock)
         _start(database, requests, runs)
-        _come_to_rest(database, clock, runs)
+        _all_wait(database, clock, runs)
+        _come_to_rest(pids, clock)
         return Waiting(runs, idle, _shares(pids, seconds, clock))
 
 
@@ -94,7 +95,17 @@ def _start(database: Database, requests: list[StartRequest], runs: int) -> None:
             start_run(tx, requests[number % len(requests)])
 
 
-def _come_to_rest(database: Database, clock: Clock, runs: int) -> None:
+def _come_to_rest(pids: Mapping[str, int], clock: Clock) -> None:
+    """Return when no process has anything left to do at once."""
+    deadline = clock.monotonic() + WITHIN
+    clock.sleep(LOOK)
+    while max(_shares(pids, LOOK, clock).values()) > RESTS:
+        if clock.monotonic() > deadline:
+            msg = f"a process did not come to rest within {WITHIN:.0f} s"
+            raise Unavailable(msg)
+
+
+def _all_wait(database: Database, clock: Clock, runs: int) -> None:
     """Return when nothing is due any more, and all of the runs are still there."""
     deadline = clock.monotonic() + WITHIN
     while clock.monotonic() < deadline:
@@ -106,5 +117,5 @@ def _come_to_rest(database: Database, clock: Clock, runs: int) -> None:
                 msg = f"{runs - active} of {runs} runs have ended, and none should have"
                 raise Unavailable(msg)
             return
-    msg = f"the runs did not come to rest within {WITHIN:.0f} s"
+    msg = f"the runs did not get to wait within {WITHIN:.0f} s"
     raise Unavailable(msg)

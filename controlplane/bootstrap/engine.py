@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import entry_points
 
 from controlplane.act.approve import StoreApprovals
+from controlplane.act.byhand import Hand
 from controlplane.act.executor import Executor
 from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import action_registry
@@ -65,6 +66,7 @@ def process_name(role: str) -> str:
 
 def build_executor(settings: Settings, owner: str) -> Executor:
     """Build what a worker executes runs with; each call makes its own database and carrier."""
-    database = open_database(settings)
+    database, actions = open_database(settings), action_registry()
     ports = open_ports(settings, database)
-    return Executor(database, action_registry(), ports, Sender(settings.broker), database.clock, owner)
+    ports[Hand] = Hand(database, actions, ports, database.clock)
+    return Executor(database, actions, ports, Sender(settings.broker), database.clock, owner)

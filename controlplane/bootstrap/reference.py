@@ -13,10 +13,13 @@ from pathlib import Path
 from controlplane.actions import pages
 from controlplane.actions.schema import describe, schema_of
 from controlplane.bootstrap.documents import action_registry, fault_names
+from controlplane.bootstrap.engines_page import engines_page
 from controlplane.kernel.registry import Registry
 from controlplane.kernel.yaml import load_documents
 from controlplane.model.action import ActionRegistry
 from controlplane.model.documents import KINDS
+from controlplane.observe.matrix import matrix
+from controlplane.observe.profile import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "reference"
@@ -38,6 +41,10 @@ def render_pages() -> dict[str, str]:
     made["expressions.md"] = ("what conditions and `{{ }}` may say", pages.expressions_page())
     made["checks.md"] = ("what `fleetward validate` finds in well-formed documents", pages.checks_page())
     made["states.md"] = ("the states of runs, steps, incidents and faults", pages.states_page())
+    made["engines.md"] = (
+        "which engine gives which indicator, exactly or as a bound",
+        engines_page(matrix(shipped())),
+    )
     index = pages.index_page((file, what) for file, (what, _) in made.items())
     return {"README.md": index} | {file: text for file, (_, text) in made.items()}
 

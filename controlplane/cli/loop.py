@@ -5,7 +5,7 @@ from __future__ import annotations
 from controlplane.bootstrap.database import open_database
 from controlplane.bootstrap.documents import action_registry
 from controlplane.carrier import Sender
-from controlplane.controller import Controller, Parts
+from controlplane.controller.loop import Controller, Parts
 from controlplane.observe.alertmanager import HttpAlertmanager
 from controlplane.observe.source import PrometheusSource
 from controlplane.platforms.lab import LabPlatform

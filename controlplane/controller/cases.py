@@ -87,11 +87,14 @@ class Desk:
         found = tx.incidents.list(open=True, service=self.service.name)
         over = tx.incidents.list(open=False, service=self.service.name, limit=100)
         found += [each for each in over if each.resolved_at and each.resolved_at > self.now - RESOLVED]
+        playbooks = list(self.documents.playbooks.values())
+        called = list(triggers.candidates(playbooks, found, self.facts))
+        if not called:
+            return []
         records = self.records(tx)
         halts, runs, ledger = records.halts, records.runs, records.ledger
         started: list[Run] = []
-        playbooks = list(self.documents.playbooks.values())
-        for each in triggers.candidates(playbooks, found, self.facts):
+        for each in called:
             answers = [
                 run for run in runs if (run.name, run.incident) == (each.playbook.name, each.incident.id)
             ]

@@ -164,10 +164,10 @@ def held_targets(tx: Transaction, service: str) -> Mapping[Target, str]:
 
 
 def _worked_on(text: str | None) -> Target | None:
-    """Return the part of the fleet that a run on a target is about.
+    """Return the part of the fleet that a run is about, by its target.
 
     One that is about the whole service, to refuse some clients or to wait for something, is at work on none
     of its parts: what its steps take out they claim.
     """
-    target = None if text is None else Target.parse(text)
+    target = Target.parse(text) if text is not None else None
     return None if target is None or target.level == "service" else target

@@ -334,15 +334,17 @@ class ServiceTick:
         """Leave the pictures of this tick behind."""
         assert self.fleet.topology is not None  # noqa: S101 - `look` returns without one
         at = concluded.observation.evaluated_at
-        snapshot = SignalsSnapshot.model_construct(
-            at=now,
-            evaluated_at=at,
-            sources={state.name: state.state for state in concluded.sources},
-            signals={str(verdict.signal): verdict.state for verdict in concluded.verdicts},
-            canaries=concluded.canaries,
-            takes_traffic={str(target): takes for target, takes in concluded.traffic.items()},
-        )
         with self.shared.transaction() as tx:
+            open_incidents = tx.incidents.list(open=True, service=self.service.name)
+            snapshot = SignalsSnapshot.model_construct(
+                at=now,
+                evaluated_at=at,
+                sources={state.name: state.state for state in concluded.sources},
+                signals={str(verdict.signal): verdict.state for verdict in concluded.verdicts},
+                canaries=concluded.canaries,
+                takes_traffic={str(target): takes for target, takes in concluded.traffic.items()},
+                incidents=tuple(each.title for each in open_incidents),
+            )
             scene = picture.Scene(
                 self.service,
                 self.fleet.topology,
@@ -350,7 +352,7 @@ class ServiceTick:
                 self.observer.measures,
                 concluded.canaries,
                 concluded.observation.states,
-                tx.incidents.list(open=True, service=self.service.name),
+                open_incidents,
                 tx.ledger.list(),
                 (*concluded.observation.sources, self.fleet.source(now)),
             )

@@ -54,9 +54,10 @@ class Sight:
 
     def accusers(self, indicator: str, target: Target) -> frozenset[str]:
         """Return the sources that call at least half of the target's replicas bad at this tick."""
+        if indicator == "success":
+            return frozenset({GATEWAY if target.level in {"service", "zone"} else ENGINE})
         if indicator not in STATES:
-            gate = indicator == "success" and target.level in {"service", "zone"}
-            return frozenset({GATEWAY if gate else ENGINE})
+            return frozenset(INDICATORS[indicator].sources)
         inside = [replica for replica in self.replicas if target.contains(replica)]
         found = self.evidence.get(indicator, {})
         return frozenset(

@@ -5,13 +5,16 @@ probe, tolerance). A duration is mandatory and recovery always happens.
 
 A refusal is no service: a request that was shed counts as bad, in the steady state, in the recovery and
 in the effective tokens. Where a drill is about the clients who must be served, it names their `tiers`.
+
+A drill without a fault is an exercise: a playbook that nothing calls for, such as a rolling restart, is run
+under traffic, and the clients must not notice.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from controlplane.model.base import Duration, Model, Name, Ratio
 from controlplane.model.kind import Kind
@@ -21,6 +24,9 @@ Tiers = Annotated[
     tuple[Name, ...],
     Field(description="clients of these tiers of the Service only; without any, all of them"),
 ]
+
+UNNOTICED = "15s"
+"""From the begin of an exercise, within which a stretch of good service must have begun."""
 
 
 class Preconditions(Model):
@@ -55,6 +61,15 @@ class FirstTokenProbe(Model):
     when: tuple[Literal["start", "continuous", "end"], ...] = ("continuous",)
 
 
+class FailedRequestsProbe(Model):
+    """No more requests than this end in an error, a time-out or a wrong answer, as the clients tell."""
+
+    name: Name
+    type: Literal["failedRequests"]
+    at_most: int = Field(0, ge=0)
+    when: tuple[Literal["start", "continuous", "end"], ...] = ("continuous",)
+
+
 class PrometheusProbe(Model):
     """A PromQL query whose value must lie within a tolerance [low, high]."""
 
@@ -65,7 +80,9 @@ class PrometheusProbe(Model):
     when: tuple[Literal["start", "continuous", "end"], ...] = ("start", "end")
 
 
-Probe = Annotated[EffectiveShareProbe | FirstTokenProbe | PrometheusProbe, Field(discriminator="type")]
+Probe = Annotated[
+    EffectiveShareProbe | FirstTokenProbe | FailedRequestsProbe | PrometheusProbe, Field(discriminator="type")
+]
 
 
 class Hypothesis(Model):
@@ -93,6 +110,17 @@ class FaultSpec(Model):
     start_after: Duration = Field(0.0, validate_default=False)
     parameters: dict[str, Any] = Field(default_factory=dict)
     empty_targets: Literal["fail", "skip"] = "fail"
+
+
+class Exercise(Model):
+    """A playbook that is run instead of breaking something. Every guard judges its start, as a person's."""
+
+    playbook: Name
+    target: str | None = Field(
+        None, description="where, as service/cluster/zone/…; the service when left out"
+    )
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    within: Duration = Field(gt=0, le=3600, description="how long it may take; it is cancelled then")
 
 
 class Recovery(Model):
@@ -127,10 +155,24 @@ class DrillSpec(Model):
     environment: Name
     preconditions: Preconditions = Preconditions()
     hypothesis: Hypothesis
-    faults: tuple[FaultSpec, ...] = Field(min_length=1, max_length=10)
+    faults: tuple[FaultSpec, ...] = Field((), max_length=10)
+    exercise: Exercise | None = Field(None, description="a playbook that is run, instead of `faults`")
     stop_conditions: tuple[StopCondition, ...] = ()
-    recovery: Recovery
+    recovery: Recovery = Field(
+        Recovery.model_validate({"within": UNNOTICED}),
+        description="may be left out of an exercise, which clients must not notice",
+    )
     limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _has_one_method(self) -> Self:
+        if bool(self.faults) == (self.exercise is not None):
+            msg = "write either `faults` or `exercise`"
+            raise ValueError(msg)
+        if self.faults and "recovery" not in self.model_fields_set:
+            msg = "`recovery` is missing: say what must come of the faults"
+            raise ValueError(msg)
+        return self
 
 
 class Drill(Kind):

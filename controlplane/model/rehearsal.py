@@ -13,12 +13,14 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from controlplane.model.action import Dimension
 from controlplane.model.base import Duration, Mode, Model, Name
+from controlplane.model.identity import Role
 from controlplane.model.kind import Kind
 from controlplane.model.outcome import FailureKind
 from controlplane.model.playbook import Limits
 from controlplane.model.records import Verdict
-from controlplane.model.service import Tier
+from controlplane.model.service import Prompt, Tier
 from controlplane.model.states import IncidentState, RunState, StepState
+from controlplane.model.windows import Window
 
 Health = Literal["good", "bad", "unknown", "cured"]
 """What is measured. ``cured``: bad until the run has changed something, good on samples after that."""
@@ -88,6 +90,7 @@ class FleetShape(Model):
     nodes_per_zone: int = Field(2, ge=1, le=20)
     replicas_per_node: int = Field(2, ge=1, le=20)
     load_time: Duration = Field(4.0, description="how long a restarted replica loads", validate_default=False)
+    prompts: tuple[Prompt, ...] = Field((), description="prompts of the Service; left out: those it has")
     weights: dict[str, Annotated[int, Field(ge=0, le=100)]] = Field(
         default_factory=dict, description="by zone; 100 where left out"
     )
@@ -104,6 +107,8 @@ class Frame(Model):
     mode: Mode | None = None
     limits: Limits | None = None
     protected: tuple[str, ...] | None = None
+    maintenance: tuple[Window, ...] | None = None
+    freeze: tuple[Window, ...] | None = None
 
 
 class Earlier(Model):
@@ -173,6 +178,27 @@ class Meanwhile(Model):
     cancel: str | None = Field(None, description="a person cancels the run, with this reason")
     halt: str | None = Field(None, description="a person halts automation, with this reason")
     resume: bool = Field(False, description="every halt is lifted")
+
+
+class Answer(Model):
+    """What somebody says to what the run asks. One whose role or name may not decide is refused, as ever."""
+
+    step: Name | None = Field(None, description="the step that asks; left out: whether the run may start")
+    after: Duration = Field(0.0, description="time since it was asked", validate_default=False)
+    approve: Role | None = Field(None, description="somebody of this role approves")
+    reject: Role | None = Field(None, description="somebody of this role rejects")
+    nobody: bool = Field(False, description="nobody decides, and the time for it runs out")
+    by: str = Field(
+        "somebody else", description="who says it; whoever starts a playbook by hand is `somebody`"
+    )
+    comment: str = Field("", description="what is said with it")
+
+    @model_validator(mode="after")
+    def _is_one_word(self) -> Self:
+        if sum([self.approve is not None, self.reject is not None, self.nobody]) != 1:
+            msg = "write one of `approve: ROLE`, `reject: ROLE`, `nobody: true`"
+            raise ValueError(msg)
+        return self
 
 
 class StepExpectation(Model):
@@ -269,6 +295,10 @@ class Given(Model):
     earlier: tuple[Earlier, ...] = ()
     halts: tuple[str, ...] = Field((), description="reasons of halts of everything, in force at the event")
     meanwhile: tuple[Meanwhile, ...] = ()
+    answers: tuple[Answer, ...] = Field(
+        (),
+        description="what people say to what is asked, in this order; what none is about is approved at once",
+    )
     until: Duration = Field(
         900.0,
         gt=0,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from controlplane.model.base import Model
+from controlplane.model.states import RunState
 
 
 class DrillVerdict(StrEnum):
@@ -53,6 +54,18 @@ class FaultReport(Model):
     parameters: dict[str, Any] = Field(default_factory=dict)
     injected_at: datetime | None = None
     cleared_at: datetime | None = None
+    detail: str = ""
+
+
+class ExerciseReport(Model):
+    """The playbook that was run instead of a fault, and how its run ended."""
+
+    run: str
+    playbook: str
+    target: str
+    state: RunState
+    started_at: datetime
+    ended_at: datetime | None = None
     detail: str = ""
 
 
@@ -108,6 +121,7 @@ class DrillReport(Model):
     tokens: TokensKept
     probes: tuple[ProbeReport, ...] = ()
     faults: tuple[FaultReport, ...] = ()
+    exercise: ExerciseReport | None = None
     deviations: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     yield_: tuple[YieldPoint, ...] = Field(default=(), alias="yield")

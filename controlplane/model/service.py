@@ -6,13 +6,15 @@ traffic is shifted, how metrics are labelled. It grows with the features that re
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from controlplane.model.base import Duration, Mode, Model, Name
 from controlplane.model.kind import Kind
 from controlplane.model.target import DEFAULT_CLUSTER, Target
+
+Prompt = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class Zone(Model):
@@ -64,8 +66,20 @@ class Canary(Model):
     max_tokens: int = Field(8, ge=2, le=64)
 
 
+class Economics(Model):
+    """What the service costs and earns; without it there is no cost and no return to show."""
+
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="of all amounts, by ISO 4217")
+    gpu_hour: float = Field(ge=0, description="what a GPU costs for an hour, busy or not")
+    pue: float = Field(1.0, ge=1, description="power of the whole site over that of its machines")
+    power_price: float = Field(0.0, ge=0, description="of a kWh, where the GPU hour does not include it")
+    token_price: float | None = Field(None, ge=0, description="what a million output tokens earn")
+
+
 class ServiceSpec(Model):
-    engine: Literal["vllm"] = "vllm"
+    engine: Literal["vllm", "sglang", "tgi", "triton", "trtllm", "dynamo", "nim"] = Field(
+        "vllm", description="whose metrics it has: the name of an engine profile"
+    )
     model: str = Field(description="the model's name as the engine serves it")
     cluster: Name = DEFAULT_CLUSTER
     zones: tuple[Zone, ...] = Field(min_length=1)
@@ -74,6 +88,13 @@ class ServiceSpec(Model):
     effective: Objectives = Objectives()
     canary: Canary = Canary()
     tiers: tuple[Tier, ...] = Field((), description="classes of clients, the most important first")
+    prompts: tuple[Prompt, ...] = Field(
+        (),
+        max_length=50,
+        description="what many prompts begin with, such as system prompts: replicas that come back with an "
+        "empty cache answer them before users come",
+    )
+    economics: Economics | None = None
     mode: Mode | None = Field(None, description="a stricter mode for this service than the policy's")
 
 
@@ -96,3 +117,8 @@ class Service(Kind):
     def zones(self) -> list[str]:
         """Names of the zones, as written: what expressions call ``service.zones``."""
         return [zone.name for zone in self.spec.zones]
+
+    @property
+    def prompts(self) -> list[str]:
+        """What many prompts begin with: what expressions call ``service.prompts``."""
+        return list(self.spec.prompts)

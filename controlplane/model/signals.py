@@ -80,3 +80,4 @@ class SignalsSnapshot(Model):
     signals: dict[str, SignalState] = Field(default_factory=dict)
     canaries: dict[str, CanaryState] = Field(default_factory=dict)
     takes_traffic: dict[str, bool | None] = Field(default_factory=dict)
+    incidents: tuple[str, ...] = Field((), description="titles of the incidents that are open")

@@ -78,6 +78,11 @@ HEALTH: dict[str, Ailment] = {
     "row-remap-failure": Ailment("remapping of a row has failed", "gpu", "replace-node", SENTINEL),
     "row-remap-pending": Ailment("a row waits for a reset to be remapped", "gpu", "reset-gpu", SENTINEL),
     "ecc-dbe": Ailment("double-bit ECC errors since the last reset", "gpu", "reset-gpu", SENTINEL),
+    "health-thermal": Ailment("slowed down by heat, says DCGM's thermal watch", "warning", "none", SENTINEL),
+    "health-power": Ailment("slowed down by its power, says DCGM's power watch", "warning", "none", SENTINEL),
+    "health-nvlink": Ailment(
+        "a link is down or errs, says DCGM's NVLink watch", "fabric", "reset-gpu", SENTINEL
+    ),
 }
 
 

@@ -6,13 +6,22 @@ and targets only. Rows that belong to no part of the fleet are left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.observe.counters import Reading
-from controlplane.observe.profile import HEARTBEAT, SCRAPED_AT, Query, TargetLabels, target_labels
+from controlplane.observe.profile import (
+    HEARTBEAT,
+    SCRAPED_AT,
+    Measure,
+    Query,
+    Series,
+    TargetLabels,
+    target_labels,
+)
 from controlplane.observe.series import Row
 from controlplane.observe.windows import WindowStore
 
@@ -20,7 +29,9 @@ GOOD, BAD, ALL = "good", "bad", "all"
 """Parts of a counter: events that are good, events that are bad, or all of them."""
 
 
-CARD_MEASURES = frozenset({"gpu_xid", "gpu_row_remap_failure", "gpu_row_remap_pending", "gpu_ecc_dbe"})
+CARD_MEASURES = frozenset(
+    {"gpu_xid", "gpu_row_remap_failure", "gpu_row_remap_pending", "gpu_ecc_dbe", "gpu_health"}
+)
 """Measures that belong to one card each: folding them would lose whose they are."""
 
 
@@ -71,6 +82,7 @@ class Sorter:
         self._known: dict[tuple[Hashable, ...], _Known] = {}
         self._best: dict[tuple[str, Target], int] = {}
         self._places: dict[str, Target] = {}
+        self._nodes: dict[str, Target] = {}
         self._labels: dict[str, TargetLabels] = {}
         self._evacuated: frozenset[str] = frozenset()
 
@@ -83,6 +95,7 @@ class Sorter:
         places = {target.name: target for target in replicas}
         if places != self._places:
             self._places = places
+            self._nodes = {str(target.node): target.at("node") for target in places.values()}
             self._known.clear()
 
     def sort(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
@@ -99,6 +112,8 @@ class Sorter:
                     into.scraped_at[target] = row.value
             return
         for row in rows:
+            if math.isnan(row.value):
+                continue
             known = self._look_up(query, labels, row.labels)
             if known is None or known.rank > self._best[known.measure, known.target]:
                 continue
@@ -143,18 +158,13 @@ class Sorter:
         target = self._target(labels, found)
         if named is None or target is None:
             return None
-        name, rank = named
-        measure = query.profile.measures[name]
-        part: float | str = ALL
-        if measure.type == "histogram":
-            part = float(found.get("le", "nan"))
-        elif measure.outcomes:
-            value = found.get(measure.outcomes.label, "")
-            if value not in measure.outcomes.good + measure.outcomes.bad:
-                return None
-            part = GOOD if value in measure.outcomes.good else BAD
-        rows = () if measure.type == "gauge" else self.rows(name, part, target)
-        return _Known(name, target, rank, rows, measure.scale)
+        measure = query.profile.measures[named.measure]
+        part = part_of(measure, named.series, found)
+        scale = _scale(measure, named.series, found)
+        if part is None or scale is None:
+            return None
+        rows = () if measure.type == "gauge" else self.rows(named.measure, part, target)
+        return _Known(named.measure, target, named.rank, rows, scale)
 
     def rows(self, measure: str, part: float | str, target: Target) -> tuple[int, ...]:
         """Return the rows that an event at ``target`` adds to: its own and those of all wider targets."""
@@ -175,6 +185,8 @@ class Sorter:
                 return None
             if replica in self._places:
                 return self._places[replica]
+        elif labels.zone is None and node is not None:
+            return self._nodes.get(node)
         parts = [part for part in (zone, node, replica) if part is not None]
         wanted = [name for name in (labels.zone, labels.node, labels.replica) if name is not None]
         if len(parts) != len(wanted) or zone is None or (replica is not None and node is None):
@@ -192,4 +204,29 @@ def _note(card: Card, measure: str, row: Row, into: Sorted) -> None:
     card = into.cards.setdefault(card.key, card)
     # Without honorLabels the exporter's own pod is `pod`, and the card's is `exported_pod`.
     card.pod = row.labels.get("exported_pod") or row.labels.get("pod") or card.pod
-    card.values[measure] = max(row.value, card.values.get(measure, 0.0))
+    watch = row.labels.get("health_watch", "").lower()
+    name = f"{measure}_{watch}" if watch else measure
+    card.values[name] = max(row.value, card.values.get(name, 0.0))
+
+
+def part_of(measure: Measure, series: Series, found: Mapping[str, str]) -> float | str | None:
+    """Say which part of its measure a series is: a bucket's bound, good, bad or all; None if it is none."""
+    if measure.type == "histogram":
+        return float(found.get("le", "nan")) * measure.scale
+    if series.part is not None:
+        return series.part
+    if measure.outcomes is None:
+        return ALL
+    value = found.get(measure.outcomes.label, "")
+    if value in measure.outcomes.good:
+        return GOOD
+    return BAD if value in measure.outcomes.bad else None
+
+
+def _scale(measure: Measure, series: Series, found: Mapping[str, str]) -> float | None:
+    """Return what the samples are multiplied by; None where labels that should be numbers are not."""
+    try:
+        factors = [float(found[label]) for label in series.product]
+    except (KeyError, ValueError):
+        return None
+    return math.prod(factors, start=1.0 if measure.type == "histogram" else measure.scale)

@@ -1,14 +1,18 @@
 """The indicators: what each means, its formula, its unit, its source, and how it is made of measures.
 
 Ratios are pairs of counts (good, total) and can carry objectives; values are single
-numbers for thresholds and people. An indicator that is not in here does not exist.
+numbers for thresholds and people. Those that decisions lean on are written here, the other
+indicators of the catalogue join them. An indicator that is not in here does not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from controlplane.observe.catalogue import catalogue
 
 LATENCIES = ("ttft", "itl", "tpot", "e2e")
 STATES = ("availability", "stalled", "canary")
@@ -90,6 +94,20 @@ _ALL = (
     Indicator("itl_p95", "value", "s", "95th percentile of ITL, interpolated in its bucket", (ENGINE,)),
     Indicator("tpot_p95", "value", "s", "95th percentile of TPOT, interpolated in its bucket", (ENGINE,)),
     Indicator("e2e_p95", "value", "s", "95th percentile of E2E, interpolated in its bucket", (ENGINE,)),
+    Indicator(
+        "ttft_mean_floor",
+        "value",
+        "s",
+        "mean time in the queue + mean prefill, for engines without a histogram of TTFT: never more than it",
+        (ENGINE,),
+    ),
+    Indicator(
+        "e2e_mean",
+        "value",
+        "s",
+        "sum of durations / finished requests, for engines without a histogram",
+        (ENGINE,),
+    ),
     Indicator("running", "value", "requests", "requests in the engines' batches", (ENGINE,)),
     Indicator("queue", "value", "requests", "requests waiting in the engines", (ENGINE,)),
     Indicator("kv_use", "value", "ratio", "KV cache in use; of wider targets the mean", (ENGINE,)),
@@ -97,7 +115,14 @@ _ALL = (
         "restarts",
         "value",
         "starts",
-        "starts of containers after their first, within the last three minutes",
+        "starts of containers after their first, within the last two minutes",
+        (CLUSTER,),
+    ),
+    Indicator(
+        "node_ready",
+        "value",
+        "ratio",
+        "1 while the cluster calls the node ready, else 0; of wider targets the share of nodes that are",
         (CLUSTER,),
     ),
     Indicator("gpu_use", "value", "ratio", "share of time a kernel ran: 1 also on a hung engine", (GPU,)),
@@ -105,4 +130,26 @@ _ALL = (
     Indicator("gpu_temperature", "value", "degrees C", "the hottest GPU", (GPU,)),
 )
 
-INDICATORS: Mapping[str, Indicator] = {indicator.name: indicator for indicator in _ALL}
+
+@functools.cache
+def _library() -> dict[str, Indicator]:
+    found = {indicator.name: indicator for indicator in _ALL}
+    for sli in catalogue().indicators:
+        found.setdefault(sli.name, Indicator(sli.name, "value", sli.unit, sli.formula, sli.sources))
+    return found
+
+
+class _Library(Mapping[str, Indicator]):
+    """All indicators by name; the catalogue's file is read when the first one is asked for."""
+
+    def __getitem__(self, name: str) -> Indicator:
+        return _library()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_library())
+
+    def __len__(self) -> int:
+        return len(_library())
+
+
+INDICATORS: Mapping[str, Indicator] = _Library()

@@ -17,6 +17,7 @@ from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.registry import did_you_mean
 from controlplane.model.service import Service
 from controlplane.model.target import Target
+from controlplane.observe import buckets, yields
 from controlplane.observe.answers import ALL, BAD, GOOD
 from controlplane.observe.library import INDICATORS, LATENCIES, STATES
 from controlplane.observe.profile import MEASURES
@@ -28,7 +29,7 @@ SHORT = 10.0
 """Seconds. The window of displayed rates and percentiles, and of threshold triggers."""
 
 
-RESTARTS = 180.0
+RESTARTS = 120.0
 """Seconds over which restarts are counted: two in it are a loop, and it is one no more when they are past."""
 
 
@@ -77,10 +78,7 @@ class Measures:
 
     def bound(self, indicator: str, threshold: float) -> float:
         """Return the bucket bound that stands in for ``threshold``: the next one at or below it."""
-        bounds = self.store.parts(indicator)
-        below = [bound for bound in bounds if bound <= threshold * (1 + 1e-9)]
-        finite = [bound for bound in bounds if math.isfinite(bound)]
-        return max(below, default=min(finite, default=threshold))
+        return buckets.snap(self.store.parts(indicator), threshold)
 
     def share(self, indicator: str, target: Target, threshold: float | None = None) -> float | None:
         """Return the good share over the short window, None without events."""
@@ -91,6 +89,25 @@ class Measures:
         """Return a counter's increase per second, None when it was never seen at ``target``."""
         increase, covered = self._short((measure, ALL, target)), self.store.covered(SHORT)
         return None if increase is None or covered <= 0 else increase / covered
+
+    def increase(self, measure: str, target: Target, part: str = ALL) -> float | None:
+        """Return a counter's increase over the short window, None when it was never seen at ``target``."""
+        return self._short((measure, part, target))
+
+    def flow(self, measure: str, target: Target) -> float | None:
+        """Return what a counter gained each second, of its good events where a label tells them apart."""
+        plain = self.rate(measure, target)
+        if plain is not None:
+            return plain
+        increase, covered = self._short((measure, GOOD, target)), self.store.covered(SHORT)
+        return None if increase is None or covered <= 0 else increase / covered
+
+    def in_time(self, target: Target) -> float | None:
+        """Return the smaller of the shares of TTFT and TPOT within the objectives, None without either."""
+        objectives = self.service.spec.effective
+        ttft = self.share("ttft", target, objectives.ttft)
+        tpot = self.share("tpot" if self.store.parts("tpot") else "itl", target, objectives.tpot)
+        return min((share for share in (ttft, tpot) if share is not None), default=None)
 
     def quantile(self, measure: str, quantile: float, target: Target) -> float | None:
         """Return a percentile over the short window, linear inside its bucket; None without observations.
@@ -140,13 +157,13 @@ class Measures:
             return self.share(name, target, self._objective(name))
         if name == "restarts":
             return self._sum(name, target, RESTARTS)
-        if name == "tokens_per_second":
-            return self.rate("generation_tokens", target)
         if name == "etpm":
             effective = self.rate("effective_tokens", target)
             return None if effective is None else 60 * effective
         if name == "etpm_estimate":
             return self._estimate(target)
+        if name in yields.VALUES:
+            return yields.VALUES[name](self, target)
         if name.endswith("_p95"):
             return self.quantile(name.removesuffix("_p95"), 0.95, target)
         return self.gauge(name, target)
@@ -156,11 +173,7 @@ class Measures:
         if tokens is None:
             return None
         per_minute = 60 * max(0.0, tokens - (self.rate("canary_tokens", target) or 0.0))
-        objectives = self.service.spec.effective
-        ttft = self.share("ttft", target, objectives.ttft)
-        tpot = self.share("tpot", target, objectives.tpot)
-        in_time = min((share for share in (ttft, tpot) if share is not None), default=None)
-        rates = (self.share("success", target), self.share("quality", target), in_time)
+        rates = (self.share("success", target), self.share("quality", target), self.in_time(target))
         return per_minute * math.prod(1.0 if rate is None else rate for rate in rates)
 
     def _objective(self, indicator: str) -> float | None:
@@ -212,6 +225,10 @@ class Measures:
             ours = (1.0, ("canary_aborts", ALL, target))
             good: _Terms = [(1.0, ("responses", GOOD, target)), (-1.0, ("finished", BAD, target)), ours]
             return good, [(1.0, ("responses", GOOD, target)), (1.0, ("responses", BAD, target))]
+        bad: tuple[float, Key] = (-1.0, ("finished", BAD, target))
+        if self.store.find(("finished", ALL, target)) is not None:
+            every: _Terms = [(1.0, ("finished", ALL, target))]
+            return [*every, bad], every
         both: _Terms = [(1.0, ("finished", GOOD, target)), (1.0, ("finished", BAD, target))]
         return [(1.0, ("finished", GOOD, target))], both
 

@@ -23,7 +23,7 @@ from controlplane.observe.answers import ALL, Card, Sorted, Sorter
 from controlplane.observe.counters import CounterBook, Reading
 from controlplane.observe.measures import Measures
 from controlplane.observe.probes import ProbeBook
-from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries
+from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
 from controlplane.observe.series import Row, Source, Track
 from controlplane.observe.windows import WindowStore
 
@@ -80,6 +80,7 @@ class Observer:
     _progress: states.ProgressBook = field(init=False, default_factory=states.ProgressBook)
 
     def __post_init__(self) -> None:
+        self.profiles = serving(self.profiles, self.service)
         store = WindowStore()
         folds = {
             name: measure.fold
@@ -207,7 +208,7 @@ class Observer:
 
     @staticmethod
     def _counts(query: Query) -> bool:
-        return any(query.profile.measures[name].type != "gauge" for name, _ in query.measures.values())
+        return any(query.profile.measures[each.measure].type != "gauge" for each in query.measures.values())
 
 
 def _evacuated(weights: Weights | None) -> frozenset[str]:

@@ -68,6 +68,10 @@ class _Declared(BaseModel):
     version: str
 
 
+class _Shown(BaseModel):
+    highest: int
+
+
 class LabPlatform:
     """The lab behind ``url``, the ``platform`` address of ``lab.json``. Safe between threads."""
 
@@ -173,6 +177,11 @@ class LabPlatform:
     ) -> str:
         path = f"/v1/nodes/{check_node(target)}/schedulable"
         return self._declare(path, target, schedulable, expected_version, by)
+
+    def show_fence(self, service: str, *, by: WriteTag) -> None:
+        deadline = self._deadline()
+        self._topology(service, deadline)
+        self._send("PUT", "/v1/fence", _Shown, deadline, {"by": _tag(by)})
 
     def writes(self, after: int = 0) -> list[WriteRecord]:
         return self._read(f"/v1/writes?after={after}", _Writes, self._deadline()).writes

@@ -40,6 +40,9 @@ LIMIT = "limit"
 SHED = "shed"
 """What the write log calls the operations."""
 
+FENCE = "fence"
+"""What a script of failures calls `Platform.show_fence`: it is in no log."""
+
 
 class Platform(Protocol):
     """Port: the fleet of one or more services. One implementation per kind of cluster."""
@@ -135,6 +138,14 @@ class Platform(Protocol):
         """Reset the GPUs of a replica with its engine down, and return the replica's new uid; as a restart.
 
         Errors that a reset clears are gone afterwards; those of a broken card are not.
+        """
+        ...
+
+    def show_fence(self, service: str, *, by: WriteTag) -> None:
+        """Refuse from now on what an earlier owner of the run has still to write. It is no effect itself.
+
+        For a run whose owner was lost in the middle of a call and may only be stopped: what was on its
+        way before this call is done before it returns, what comes later is `Fenced`.
         """
         ...
 

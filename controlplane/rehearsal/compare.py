@@ -53,7 +53,8 @@ def explanation(ending: Ending) -> str:
         return _reason(ending)
     run = ending.run
     text = run.waiting if run.ended_at is None and run.waiting else run.reason
-    return f"the run {run.state}: {text}" if text else f"the run {run.state}"
+    said = f"the run {run.state}: {text}" if text else f"the run {run.state}"
+    return "; ".join([said, *(f"an answer did not count: {each}" for each in ending.refused)])
 
 
 def _texts(expected: Expectation, ending: Ending) -> tuple[list[str], list[str]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from controlplane.act.approve import StoreApprovals, decide_approval
+from controlplane.act.approve import StoreApprovals
 from controlplane.act.byhand import Ask, Hand
 from controlplane.act.cancel import cancel_run
 from controlplane.act.executor import Executor
@@ -25,7 +25,6 @@ from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
 from controlplane.model.action import ActionRegistry, Dimension, SignalReader
 from controlplane.model.approval import ApprovalRecord, Approvals
-from controlplane.model.identity import Role
 from controlplane.model.ports import Engines, Freezes, Halts, Metrics, Notifier, Web
 from controlplane.model.records import (
     AttemptRecord,
@@ -45,6 +44,7 @@ from controlplane.model.topology import WriteRecord
 from controlplane.model.triggers.base import Facts
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
+from controlplane.rehearsal.people import People
 from controlplane.rehearsal.scripted import with_scripts
 from controlplane.rehearsal.suite import Suite
 from controlplane.rehearsal.world import (
@@ -87,6 +87,8 @@ class Ending:
     ready: int = 0
     isolated: Sequence[str] = ()
     held: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    """What was said to people whose decision did not count."""
     seconds: float = 0.0
     """How long it took on the virtual clock."""
 
@@ -122,6 +124,7 @@ class _Play:
         self.target = check_target(case.event.target, self.fleet.topology(self.service.name))
         self.measured = Measured(self.given, case.event, self.service, self.fleet, clock, self.began)
         self.outbox = Outbox()
+        self.people = People(self.given.answers)
         used: dict[str, set[str]] = {}
         for step in suite.playbook.spec.steps:
             used.setdefault(step.uses, set()).add(step.id)
@@ -287,17 +290,18 @@ class _Play:
                 continue
             if is_final(present.state) or self.clock.now() >= over:
                 return
-            if asked:
-                self._approve(asked)
+            if self.people.speak(self.database, asked):
                 continue
-            moment = self._next(present, coming, over)
+            moment = self._next(present, asked, coming, over)
             self.clock.advance(max(0.0, (moment - self.clock.now()).total_seconds()))
             while coming and self._at(coming[0]) <= self.clock.now():
                 self._happens(coming.pop(0), run.id)
 
-    def _next(self, run: Run, coming: Sequence[Meanwhile], over: datetime) -> datetime:
-        """Return when something is due: of the run, of what others do, or the end of the case."""
-        moments = [over]
+    def _next(
+        self, run: Run, asked: Sequence[ApprovalRecord], coming: Sequence[Meanwhile], over: datetime
+    ) -> datetime:
+        """Return when something is due: of the run, of what others say and do, or the end of the case."""
+        moments = [over, *self.people.moments(asked)]
         if run.due_at is not None:
             soonest = self.clock.now() + timedelta(seconds=0.1)  # due now, and not advanced: a lease, a retry
             moments.append(max(run.due_at, soonest))
@@ -312,12 +316,6 @@ class _Play:
                 msg = f"it does not come to rest: {MAX_TURNS} turns"
                 raise Refused(msg)
             self.executor.advance(run_id)
-
-    def _approve(self, waiting: Sequence[ApprovalRecord]) -> None:
-        """Say yes to whatever is asked: a test is of what follows."""
-        with self.database.transaction() as tx:
-            for asked in waiting:
-                decide_approval(tx, asked.id, "approved", by="somebody else", role=Role.ADMIN)
 
     def _at(self, event: Meanwhile) -> datetime:
         return self.began + timedelta(seconds=event.after)
@@ -354,6 +352,7 @@ class _Play:
                 ready=sum(view.ready for view in views),
                 isolated=sorted(view.name for view in views if not view.in_rotation),
                 held=sorted({row.target for row in tx.ledger.list()}),
+                refused=tuple(self.people.refused),
                 seconds=(self.clock.now() - self.began).total_seconds(),
             )
             if run is None:

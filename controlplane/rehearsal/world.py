@@ -105,6 +105,9 @@ class Measured:
             signals=self._signals(now),
             canaries=self._canaries(topology, now),
             takes_traffic={str(target): takes for target, takes in traffic.items()},
+            incidents=tuple(
+                f"{each.signal} at {Target.parse(each.target).name}" for each in self.given.incidents
+            ),
         )
 
     def _canaries(self, topology: Topology, now: datetime) -> dict[str, CanaryState]:

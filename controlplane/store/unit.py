@@ -60,7 +60,9 @@ class Unit:
 
     def rows(self, statement: Executable, params: Params = None) -> list[Row]:
         if params is None:
-            return [dict(row) for row in self.connection.execute(statement).mappings()]
+            result = self.connection.execute(statement)
+            names = tuple(result.keys())
+            return [dict(zip(names, row, strict=True)) for row in result.all()]
         prepared, cursor = self._execute(statement, params)
         found = [prepared.read(values) for values in cursor.fetchall()]
         cursor.close()

@@ -19,7 +19,7 @@ from typing import Any, cast
 from controlplane.act.executor import Executor
 from controlplane.act.sweep import sweep
 from controlplane.actions import register
-from controlplane.controller import Controller, Parts
+from controlplane.controller.loop import Controller, Parts
 from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.registry import Registry
@@ -302,6 +302,9 @@ class World:
         self.backlog = max(0.0, self.backlog + 10 * ((0.0 if shed else self.crowd) - SPARE))
         weights = self.platform.weights("chat").weights
         total = sum(weights.values())
+        for node, machine in self.platform.topology("chat").nodes():
+            ready = machine.ready and not self._is(node, self.dead)
+            self.source.put("kube_node_status_condition", float(ready), node=str(node.node))
         for target, view in self.platform.topology("chat").replicas():
             share = weights[str(target.zone)] / total
             gone = self._is(target, self.dead)

@@ -11,6 +11,7 @@ from controlplane.model.documents import load_bundle
 from controlplane.model.outcome import Failed, FailureKind
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident, Run
+from controlplane.model.service import Service
 from controlplane.model.signals import SignalsSnapshot, SignalState
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
@@ -33,9 +34,9 @@ EACH = {"id": "each", "uses": "replica.restart", "with": {"replica": "{{ replica
 REPLICAS = ["replica-a1-0", "replica-b1-0", "replica-c1-0"]
 
 
-def _plain(folder: Path) -> Rig:
+def _plain(folder: Path, **fleet: int) -> Rig:
     no_use = Failed(FailureKind.PERMANENT, "it is no use")
-    return Rig(folder, Scripted("look"), Scripted("give-up", lambda *_: no_use))
+    return Rig(folder, Scripted("look"), Scripted("give-up", lambda *_: no_use), fleet=fleet)
 
 
 def _steps(*steps: dict[str, Any], **more: Any) -> Callable[[Rig], Run]:
@@ -120,7 +121,7 @@ def _incident(playbook: Playbook) -> Incident:
         "replica": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
         "gpu": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
     }
-    target = places[trigger.get("by") or "zone"]
+    target = places[trigger.get("by") or ("node" if trigger["type"] == "node" else "zone")]
     kind = "slo" if trigger["type"] in {"slo", "incident"} else trigger["type"]
     signal = Signal(kind, "chat-success", target)
     return Incident(
@@ -135,8 +136,13 @@ def _incident(playbook: Playbook) -> Incident:
     )
 
 
+SMALL = {"zones": 2, "nodes_per_zone": 1, "replicas_per_node": 2}
+"""A fleet of four replicas, for what goes through all of them."""
+
+
 def _shipped(playbook: Playbook, folder: Path) -> Rig:
-    rig = _plain(folder)
+    everywhere = any(step.uses == "workload.restart" for step in playbook.spec.steps)
+    rig = _plain(folder, **(SMALL if everywhere else {}))
     incident = _incident(playbook)
     rig.metrics.values = [0.1]
     rig.signals = EverythingIsWell(rig.clock)
@@ -145,7 +151,14 @@ def _shipped(playbook: Playbook, folder: Path) -> Rig:
     rig.executor = rig.new_executor()
     with rig.database.transaction() as tx:
         rig.pins["Playbook"] = tx.documents.put(playbook)
+        rig.pins["Service"] = tx.documents.put(_service())
     return rig
+
+
+def _service() -> Service:
+    """A service with all that playbooks read of one."""
+    spec = SERVICE.spec.model_copy(update={"prompts": ("one", "two")})
+    return SERVICE.model_copy(update={"spec": spec})
 
 
 def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
@@ -156,6 +169,8 @@ def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
         rig.platform.set_rotation(replica, False, expected_version=None, by=None)
     if any(step.with_.get("tiers") == [] for step in playbook.spec.steps):
         rig.platform.set_shed("chat", ["batch"], expected_version=None, by=None)
+    if any(step.uses == "node.restore" for step in playbook.spec.steps):
+        rig.platform.set_reachable("node-a1", False)  # the longest way: it does not come back by itself
     request = StartRequest.of_playbook(playbook, SERVICE, rig.pins, incident=_incident(playbook))
     with rig.database.transaction() as tx:
         return start_run(tx, request, rig.woken.append)

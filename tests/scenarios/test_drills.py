@@ -9,11 +9,21 @@ import pytest
 from chaos.drills.library import shipped_drills
 from controlplane.act.cancel import cancel_run
 from controlplane.kernel.ids import new_id
+from controlplane.model.action import Dimension
 from controlplane.model.policy import Policy
 from controlplane.model.records import Freeze, Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, restart, shed
+from tests.support.drill_world import (
+    Controlplane,
+    World,
+    failover,
+    isolate,
+    nobody,
+    replace_node,
+    restart,
+    shed,
+)
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -87,6 +97,27 @@ def test_a_slow_replica_is_mitigated_when_it_gets_no_more_requests(make: Make) -
     assert_clean(world)
 
 
+def test_a_drill_waits_until_what_was_isolated_for_it_is_back(make: Make) -> None:
+    target = "chat/local/zone-b/node-b1/replica-b1-0"
+    began: list[float] = []
+
+    def take_and_return(world: World) -> None:
+        isolate(after=10)(world)
+        with world.database.transaction() as tx:
+            if world.isolated and not began:
+                began.append(world.now)
+                tx.ledger.claim(target, Dimension.CAPACITY, "run-of-the-playbook")
+            if began and world.now - began[0] >= 90:
+                tx.ledger.release(holder="run-of-the-playbook")
+
+    world = make(take_and_return)
+    run = world.run_to_end(world.start("gray-replica"))
+    assert run.result["verdict"] == "passed", run.result
+    assert world.run(run.id).ended_at is not None
+    assert world.now - began[0] >= 90
+    assert_clean(world)
+
+
 def test_a_slow_replica_that_nobody_takes_out_fails(make: Make) -> None:
     world = make(nobody)
     run = world.run_to_end(world.start("gray-replica"))
@@ -100,6 +131,21 @@ def test_a_crash_loop_is_mitigated_when_no_request_meets_its_lives(make: Make) -
     run = world.run_to_end(world.start("crash-loop"))
     assert run.result["verdict"] == "passed", run.result
     assert world.isolated == {"replica-c1-1"}
+    assert_clean(world)
+
+
+def test_a_node_drill_passes_when_another_machine_takes_its_place_in_time(make: Make) -> None:
+    world = make(replace_node(after=15))
+    run = world.run_to_end(world.start("node-loss"))
+    assert run.result["verdict"] == "passed", run.result
+    assert run.result["timeToMitigate"] == pytest.approx(16, abs=1.5)
+    assert_clean(world)
+
+
+def test_a_node_that_nobody_replaces_fails_the_drill(make: Make) -> None:
+    world = make(nobody)
+    run = world.run_to_end(world.start("node-loss"))
+    assert run.result["verdict"] == "failed"
     assert_clean(world)
 
 

@@ -218,3 +218,17 @@ def test_a_step_that_ends_every_worker_is_given_up(tmp_path: Path) -> None:
     ended = rig.finish(run)
     assert ended.state == RunState.FAILED
     assert "5 workers were lost in the middle of it" in ended.reason
+
+
+def test_a_run_that_waits_says_for_what_in_the_steps_own_words(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, Scripted("last"))
+    ramp = {**SHIFT, "with": {"zone": "zone-a", "weight": 0, "over": "2s"}}
+    run = rig.start(
+        ramp, step("last"), verify=[{"signal": "trigger", "within": "1m"}], signal="slo:tpot@chat"
+    )
+    rig.settle()
+    assert rig.run(run).waiting == f"step shift: zone-a is at {rig.weights()['zone-a']}"
+    rig.pass_time(3.0)
+    waiting = rig.run(run)
+    assert (waiting.state, waiting.waiting) == (RunState.VERIFYING, "proving: slo:tpot@chat is not measured")
+    assert rig.finish(run).waiting == ""

@@ -8,6 +8,7 @@ import pytest
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.action import ActionContext, UndoResult, UndoStatus
 from controlplane.model.outcome import Done, Outcome
+from controlplane.model.records import Run
 from controlplane.model.states import RunState
 from tests.support.rig import Rig
 from tests.support.scripted import (
@@ -115,3 +116,35 @@ def test_an_escalation_that_cannot_be_sent_does_not_keep_the_run_from_ending(tmp
     assert len(rig.outbox.sent) == 5
     assert len({sent[3] for sent in rig.outbox.sent}) == 1
     assert "run.escalationFailed" in rig.events(run)
+
+
+BACK = {"id": "back", "uses": "traffic.shift", "with": {"zone": "zone-a", "weight": 100}}
+ONE_ZONE = {"limits": {"maxZones": 1}}
+
+
+def _gives_back(tmp_path: Path) -> tuple[Rig, Run]:
+    """Begin a run that gives zone-a its traffic back, and will fail."""
+    rig = Rig(tmp_path, waiting(5.0), failing(), policy=ONE_ZONE)
+    rig.platform.set_weights("chat", {"zone-a": 0}, expected_version=None, by=None)
+    run = rig.start(BACK, step("wait"), step("fail"), **ESCALATE)
+    rig.settle()
+    assert rig.weights()["zone-a"] == 100
+    return rig, run
+
+
+def test_an_undo_that_takes_a_zone_out_again_claims_it(tmp_path: Path) -> None:
+    rig, run = _gives_back(tmp_path)
+    rig.finish(run)
+    assert (rig.weights()["zone-a"], rig.undo(run)[0].status) == (0, UndoStatus.UNDONE)
+    assert rig.out_of_service() == {"chat/local/zone-a"}
+
+
+def test_an_undo_that_would_take_a_second_zone_out_is_withheld_with_the_numbers(tmp_path: Path) -> None:
+    rig, run = _gives_back(tmp_path)
+    rig.finish(rig.start({**SHIFT, "with": {"zone": "zone-b", "weight": 0}}))
+    rig.finish(run)
+    assert rig.weights() == {"zone-a": 100, "zone-b": 0, "zone-c": 100}
+    (view,) = rig.undo(run)
+    assert view.status == UndoStatus.WITHHELD
+    assert "2 of 3 zones would be out of service, the limit is 1" in view.detail
+    assert [sent[1] for sent in rig.outbox.sent] == ["oncall"]

@@ -103,7 +103,7 @@ def test_an_engine_in_a_crash_loop_is_isolated_until_the_restarts_are_past(world
     world.run(60)
     assert incident(world, ONE).state is IncidentState.MITIGATED
     assert [run.name for run in world.runs()] == ["crash-loop"]
-    assert world.run_until(lambda: not isolated(world), 160) >= 90
+    assert world.run_until(lambda: not isolated(world), 100) >= 30
     world.run(60)
     assert {each.state for each in world.incidents()} == {IncidentState.RESOLVED}
     assert claims(world) == set()

@@ -7,8 +7,10 @@ memory driver's state. The control plane is a function that may look and act onc
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from chaos.drills.actions import register as register_actions
+from chaos.drills.case import exercise_of
 from chaos.drills.compile import start_drill
 from chaos.drills.library import shipped_drills
 from chaos.drills.ports import DrillPorts
@@ -18,13 +20,17 @@ from chaos.faults import register as register_faults
 from chaos.faults.base import FaultRegistry
 from chaos.faults.life import FaultLife
 from chaos.reaper import Reaper
+from controlplane.act.byhand import Hand
 from controlplane.act.executor import Executor
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Unavailable
 from controlplane.kernel.registry import Registry
-from controlplane.model.action import ActionRegistry
+from controlplane.model.action import Action, ActionContext, ActionRegistry, SignalReader
+from controlplane.model.base import Model
 from controlplane.model.documents import load_bundle
 from controlplane.model.drill import Drill
+from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
+from controlplane.model.playbook import Playbook
 from controlplane.model.records import FaultRecord, Run
 from controlplane.model.service import Objectives
 from controlplane.model.states import is_final
@@ -32,6 +38,7 @@ from controlplane.model.target import Target
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from tests.support.steps import Signals
 from tests.unit.chaos.drills.rows import RATE, refused, request, slow
 
 NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
@@ -65,6 +72,7 @@ class World:
         self.shed: set[str] = set()
         self.backlog = 0.0
         self._extra = 0.0
+        self.hand: type[Hand] = Hand
         self._due = dict.fromkeys(NODES, 0.0)
         self.executor = self.worker("worker-1")
         with self.database.transaction() as tx:
@@ -75,8 +83,14 @@ class World:
     def worker(self, owner: str) -> Executor:
         actions: ActionRegistry = Registry("action")
         register_actions(actions)
-        platform = MemoryPlatform(self.clock)
-        ports = {Database: self.database, DrillPorts: self.ports, Platform: platform}
+        actions.add(Roll.name, Roll(self))
+        ports: dict[type, object] = {
+            Database: self.database,
+            DrillPorts: self.ports,
+            Platform: MemoryPlatform(self.clock),
+            SignalReader: Signals(self.clock),
+        }
+        ports[Hand] = self.hand(self.database, actions, ports, self.clock)
         return Executor(self.database, actions, ports, lambda _: None, self.clock, owner, keep_leases=False)
 
     # ── Evidence ────────────────────────────────────────────────────────────────────────────────
@@ -191,6 +205,17 @@ class World:
         with self.database.transaction() as tx:
             return start_drill(tx, shipped_drills()[name], self.ports, started_by="test").id
 
+    def start_within(self, name: str, seconds: float) -> str:
+        """Start a shipped drill whose exercise may take so long."""
+        return self.start_with(self.drill_running(name, within=seconds))
+
+    def drill_running(self, name: str, **exercise: object) -> Drill:
+        """Return a shipped drill with an exercise that is changed."""
+        drill = shipped_drills()[name]
+        assert drill.spec.exercise is not None
+        changed = drill.spec.exercise.model_copy(update=exercise)
+        return drill.model_copy(update={"spec": drill.spec.model_copy(update={"exercise": changed})})
+
     def start_with(self, drill: Drill) -> str:
         with self.database.transaction() as tx:
             return start_drill(tx, drill, self.ports, started_by="test").id
@@ -201,6 +226,8 @@ class World:
         while self.clock.now() < end:
             self.step()
             self.executor.advance(run_id)
+            if (exercise := self.exercise(run_id)) is not None:
+                self.executor.advance(exercise.id)
             run = self.run(run_id)
             if is_final(run.state):
                 return run
@@ -209,6 +236,10 @@ class World:
     def run(self, run_id: str) -> Run:
         with self.database.reading() as tx:
             return tx.runs.get(run_id)
+
+    def exercise(self, run_id: str) -> Run | None:
+        with self.database.reading() as tx:
+            return exercise_of(tx, run_id)
 
     def faults(self, *, standing: bool | None = None) -> list[FaultRecord]:
         with self.database.reading() as tx:
@@ -291,3 +322,58 @@ def shed(after: float = 12.0, calm: float = 20.0) -> Controlplane:
             world.shed = set()
 
     return act
+
+
+def replace_node(after: float = 15.0) -> Controlplane:
+    """A control plane that puts another machine behind a killed node's name ``after`` seconds."""
+
+    def act(world: World) -> None:
+        for one in world.faults(standing=True):
+            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after:
+                for target in one.targets:
+                    world.driver.respawn(str(Target.parse(target).node))
+
+    return act
+
+
+class RollParameters(Model):
+    """How the engines are restarted, and which of them does not come back."""
+
+    how: Literal["drained", "careless"] = "drained"
+    lost: str = ""
+
+
+class Roll(Action[RollParameters]):
+    """Restarts the world's engines one after another, taken out before or not."""
+
+    name: ClassVar[str] = "test.roll"
+    parameters: ClassVar[type[Model]] = RollParameters
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def run(self, parameters: RollParameters, context: ActionContext) -> Outcome:
+        driver, at = self._world.driver, int(context.state.get("at", 0))
+        replicas = [target for target in driver.targets() if target.level == "replica"]
+        taken = [target.name for target in replicas[at : at + 1]]
+        self._world.isolated = set(taken if parameters.how == "drained" else ())
+        if at == len(replicas):
+            return Done({})
+        if replicas[at].name == parameters.lost:
+            return Failed(FailureKind.PERMANENT, f"{parameters.lost} does not come back")
+        if not context.state.get("drained"):
+            return Again(1.0, {"at": at, "drained": True}, f"{replicas[at].name} is drained")
+        driver.restart(replicas[at])
+        return Again(5.0, {"at": at + 1}, f"{replicas[at].name} loads")
+
+
+def roll(world: World, **with_: str) -> None:
+    """Put a playbook in force that restarts every engine."""
+    spec = {
+        "steps": [{"id": "roll", "uses": Roll.name, "with": with_, "timeout": "5m"}],
+        "inputs": {"reason": {"type": "string", "default": "none"}},
+        "windows": {"onlyIn": ["maintenance"]},
+    }
+    document = {"kind": "Playbook", "metadata": {"name": "scheduled-restart"}, "spec": spec}
+    with world.database.transaction() as tx:
+        tx.documents.put(Playbook.model_validate(document))

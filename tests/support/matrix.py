@@ -1,21 +1,28 @@
 """Every point at which a worker can die or be stopped, for any run: what comes of it is what came without.
 
-The points of a story are all commits, and all effects on the platform and on people, as
-one undisturbed run passes them. Then the story is told again for each point: the worker dies
-there and another goes on from the rows; or it is stopped there for longer than its lease,
-another ends the run, and then it goes on as if nothing had happened. The judge is the other
-side: the platform's own write log and the messages it got, beside the rows.
+The points of a story are all commits, and all effects on the platform and on people, as one
+undisturbed run passes them. Then the story is told again for each point, disturbed there in one of
+these ways: the worker dies (a crash that nothing catches, or SIGKILL to a process of its own) and
+another goes on from the rows; it is stopped for longer than its lease, another ends the run, and
+then it goes on as if nothing had happened; all messages on their way are lost; another worker gets
+the message in the middle of the turn. The judge is the other side: the platform's own write log and
+the messages that people got, beside the rows.
 """
+
+from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
+from controlplane.act.executor import Executor
 from controlplane.model.records import Run
 from controlplane.model.states import is_final
 from controlplane.store.runs import RunQuery
+from tests.support import killing
 from tests.support.rig import LEASE_OVER, Crash, Fuse, Rig
 
 IN_A_COMMIT = "before a commit"
@@ -69,6 +76,45 @@ class Story:
         finish(rig, run)
         return self.outcome(rig, run)
 
+    def killed_for_good(self, rig: Rig, at: int) -> dict[str, Any]:
+        """Return how it ends when the worker is a process of its own that is killed at a point."""
+        run = self.begin(rig)
+        killing.killed(rig, run, at, finish)
+        rig.survive()
+        finish(rig, run)
+        return self.outcome(rig, run)
+
+    def forgotten(self, rig: Rig, at: int) -> dict[str, Any]:
+        """Return how it ends when at a point all messages are lost, and their carrier is away."""
+        run = self.begin(rig)
+        rig.arm(Fuse(at, lambda _: rig.woken.lose()))
+        finish(rig, run)
+        rig.arm(None)
+        return self.outcome(rig, run)
+
+    def joined(self, rig: Rig, at: int) -> dict[str, Any]:
+        """Return how it ends when another worker gets the message too at a point, in the middle of a turn."""
+        run = self.begin(rig)
+        other = rig.new_executor()
+
+        def join(point: str) -> None:
+            for each in relatives(rig, run):
+                other.advance(each.id)
+
+        rig.arm(Fuse(at, join))
+        finish(rig, run)
+        rig.arm(None)
+        return self.outcome(rig, run)
+
+    def raced(self, rig: Rig) -> dict[str, Any]:
+        """Return how it ends when two workers get every message twice, all at the same time."""
+        run = self.begin(rig)
+        rig.woken.copies = 2
+        with Racers(rig) as racers:
+            rig.executor = cast("Executor", racers)
+            finish(rig, run)
+        return self.outcome(rig, run)
+
     def outcome(self, rig: Rig, run: Run) -> dict[str, Any]:
         """Return everything that must not depend on who died where."""
         family = relatives(rig, run)
@@ -93,6 +139,23 @@ class Story:
         for each in family:
             found[each.name] = _rows(rig, each)
         return found
+
+
+class Racers:
+    """Two workers, each in a thread of its own, that get each message at the same time."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._workers = [rig.new_executor(), rig.new_executor()]
+        self._pool = ThreadPoolExecutor(2)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def advance(self, run_id: str) -> None:
+        list(self._pool.map(lambda worker: worker.advance(run_id), self._workers))
 
 
 def finish(rig: Rig, run: Run) -> None:
@@ -125,9 +188,12 @@ def _rows(rig: Rig, run: Run) -> dict[str, Any]:
     }
 
 
-def chosen(story: Story, points: Sequence[str], share: float, *, overtaken: bool = False) -> list[int]:
-    """Return the points that are tried, from 1: all of them, or a share drawn from the story's name."""
-    possible = [at for at, point in enumerate(points, start=1) if not (overtaken and point == IN_A_COMMIT)]
+def chosen(story: Story, points: Sequence[str], share: float, *, outside: bool = False) -> list[int]:
+    """Return the points that are tried, from 1: all of them, or a share drawn from the story's name.
+
+    ``outside``: only those at which somebody else can use the database.
+    """
+    possible = [at for at, point in enumerate(points, start=1) if not (outside and point == IN_A_COMMIT)]
     if share >= 1:
         return possible
     count = max(1, round(len(possible) * share))

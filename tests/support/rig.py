@@ -34,15 +34,17 @@ from controlplane.model.action import (
 )
 from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Freezes, Metrics, Notification, Notifier
+from controlplane.model.ports import Engines, Freezes, Metrics, Notification, Notifier
 from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
 from controlplane.model.states import is_final
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
 from controlplane.store.freeze_port import StoreFreezes
+from tests.support.mailbox import Mailbox
 from tests.support.scripted import ZONE_A
-from tests.support.steps import SERVICE, Numbers, Outbox, Signals
+from tests.support.shared_clock import SharedClock
+from tests.support.steps import SERVICE, FakeEngines, Numbers, Outbox, Signals
 
 LEASE_OVER = 16.0
 
@@ -93,7 +95,7 @@ class FusedDatabase(Database):
             self.fuse.pass_("after a commit")
 
 
-_WRITES = frozenset(
+WRITES = frozenset(
     name
     for name, call in vars(Platform).items()
     if inspect.isfunction(call) and "by" in inspect.signature(call).parameters
@@ -110,7 +112,7 @@ class FusedPlatform(MemoryPlatform):
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
-        return functools.partial(self._write, found) if name in _WRITES else found
+        return functools.partial(self._write, found) if name in WRITES else found
 
     def _write(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
         if self.before_effect is not None:
@@ -152,6 +154,11 @@ def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db"
     """Return an empty database with today's schema."""
     path = folder / name
     path.write_bytes(_template())
+    return open_database(path, clock)
+
+
+def open_database(path: Path, clock: VirtualClock) -> FusedDatabase:
+    """Return the database that is there."""
     database = FusedDatabase(f"sqlite:///{path}", clock)
     event.listen(database.engine, "connect", _without_waiting_for_the_disk)
     return database
@@ -160,10 +167,18 @@ def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db"
 class Rig:
     """One database, one fleet, one clock, and as many executors as a test wants."""
 
-    def __init__(self, folder: Path, *actions: Action[Any], policy: Mapping[str, Any] | None = None) -> None:
-        self.clock = VirtualClock()
+    def __init__(
+        self,
+        folder: Path,
+        *actions: Action[Any],
+        policy: Mapping[str, Any] | None = None,
+        fleet: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._fleet: dict[str, Any] = dict(fleet or {})
+        self.clock = SharedClock()
+        self.folder = folder
         self.database = fresh_database(folder, self.clock)
-        self.platform = FusedPlatform(self.clock)
+        self.platform = FusedPlatform(self.clock, **self._fleet)
         self.signals = Signals(self.clock)
         self.metrics = Numbers([1.0])
         self.outbox = FusedOutbox()
@@ -171,7 +186,7 @@ class Rig:
         register(self.actions)
         for action in actions:
             self.actions.add(action.name, action)
-        self.woken: list[str] = []
+        self.woken = Mailbox()
         self.executors = 0
         self.executor = self.new_executor()
         with self.database.transaction() as tx:
@@ -182,14 +197,19 @@ class Rig:
 
     def renew(self) -> None:
         """Begin again with an untouched fleet, on the same database: another run sees nothing of the last."""
-        self.platform = FusedPlatform(self.clock)
+        self.platform = FusedPlatform(self.clock, **self._fleet)
         self.outbox = FusedOutbox()
         self.arm(None)
         self.woken.clear()
+        self.woken.copies, self.woken.refused = 1, 0
         with self.database.transaction() as tx:
             for row in tx.ledger.list():
                 tx.ledger.release(holder=row.holder)
         self.executor = self.new_executor()
+
+    def reopen(self) -> None:
+        """Open the database anew: in a forked process nothing of the parent's may be used."""
+        self.database = open_database(self.folder / "fleetward.db", self.clock)
 
     def new_executor(self) -> Executor:
         """Return another worker of the same fleet."""
@@ -201,6 +221,7 @@ class Rig:
             Metrics: self.metrics,
             Freezes: StoreFreezes(self.database),
             Notifier: self.outbox,
+            Engines: FakeEngines(),
         }
         owner = f"worker-{self.executors}"
         return Executor(
@@ -222,9 +243,9 @@ class Rig:
         worker = executor or self.executor
         for _ in range(1000):
             sweep(self.database, self.woken.append)
-            if not self.woken:
+            woken = self.woken.take()
+            if not woken:
                 return
-            woken, self.woken[:] = list(self.woken), []
             for run_id in woken:
                 worker.advance(run_id)
         msg = "there is always something due"

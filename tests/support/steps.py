@@ -68,6 +68,7 @@ class Signals:
     clients: bool | None = True
     part: bool | None = None
     silent: bool = False
+    incidents: tuple[str, ...] = ()
     age: float = 0.0
     canary_age: float = 0.0
     window: float = 2.0
@@ -94,6 +95,7 @@ class Signals:
             canaries={
                 place: CanaryState(good=self.canary, at=_back(now, self.canary_age)) for place in CANARIES
             },
+            incidents=self.incidents,
         )
 
 

@@ -100,6 +100,7 @@ export const anIncident = (set: Partial<Incident> = {}): Incident => ({
   firedAt: ago(96),
   mitigatedAt: null,
   resolvedAt: null,
+  calmSince: null,
   changedAt: ago(96),
   value: 0.0694,
   objective: 0.05,
@@ -314,6 +315,7 @@ export const aReport = (set: Partial<DrillReport> = {}): DrillReport => ({
   playbookExpected: 'zone-failover',
   playbook: 'zone-failover',
   playbookRun: 'run-1',
+  exercise: null,
   tokens: { kept: 0.942, effective: 113_040, expected: 120_000, within: 120, baseline: 'plannedArrivals' },
   probes: [
     {

@@ -64,6 +64,12 @@ class ShedBody(Model):
     by: WriteTag | None = None
 
 
+class FenceBody(Model):
+    """Body of ``PUT /v1/fence``."""
+
+    by: WriteTag
+
+
 class RestartBody(Model):
     """Body of ``POST /v1/replicas/{name}/restart``, ``…/recycle`` and ``POST /v1/nodes/{name}/replace``."""
 
@@ -96,6 +102,7 @@ class Api:
                 web.put("/v1/replicas/{name}/rotation", self._rotation),
                 web.put("/v1/nodes/{name}/schedulable", self._schedulable),
                 web.post("/v1/nodes/{name}/replace", self._replace),
+                web.put("/v1/fence", self._fence),
                 web.get("/v1/writes", self._writes),
                 web.get("/metrics", self._metrics),
             ]
@@ -170,6 +177,10 @@ class Api:
         name = request.match_info["name"]
         version = await self._writer.parts.set_schedulable(name, body.value, body.expected_version, body.by)
         return web.json_response({"version": version})
+
+    async def _fence(self, request: web.Request) -> web.Response:
+        body = await _body(request, FenceBody)
+        return web.json_response({"highest": await self._writer.show_fence(body.by)})
 
     async def _writes(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")

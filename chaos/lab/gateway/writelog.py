@@ -3,14 +3,17 @@
 ``writes.jsonl`` has exactly one line per effect, flushed to the disk before the writer is
 answered. An effect takes time, so before it begins it is noted in ``intent.json``: if the
 process dies in between, the next one finds the intent and completes or drops it, and the line
-count stays the count of effects. Versions, the highest fence of each run and the answers given
-to each key are all read back from the lines; there is no other state.
+count stays the count of effects. Versions and the answers given to each key are all read back from
+the lines.
 
-A refused write leaves no line. Fences of refused writes are remembered until a restart only.
+A refused write leaves no line, and a write of what is there already neither; but whoever came with a
+higher fence was seen, and the one before must stay out. So a fence that is higher than all before it
+is a line of ``fences.jsonl``, on the disk before anything else is done.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -42,14 +45,18 @@ class WriteLog:
     def __init__(self, folder: Path, clock: Clock) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder / "writes.jsonl"
+        self._fence_path = folder / "fences.jsonl"
         self._intent = folder / "intent.json"
         self._clock = clock
         self._records: list[WriteRecord] = []
         self._fences: dict[str, int] = {}
         self._by_key: dict[str, WriteRecord] = {}
         self._newest: dict[tuple[str, str], WriteRecord] = {}
-        for line in self._read_lines():
+        for line in _whole_lines(self._path):
             self._remember(WriteRecord.model_validate_json(line))
+        for line in _whole_lines(self._fence_path):
+            run, fence = json.loads(line)
+            self._fences[run] = max(fence, self._fences.get(run, fence))
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,14 +89,20 @@ class WriteLog:
         """
         if by is None:
             return None
-        highest = self._fences.get(by.run, by.fence)
-        if by.fence < highest:
-            raise FencedWrite(by.run, by.fence, highest)
-        self._fences[by.run] = by.fence
+        self.see(by)
         known = self._by_key.get(by.key)
         if known is not None and (known.op, known.target) != (op, target):
             raise Conflict(f"key {by.key} was used for {known.op} of {known.target}")
         return known
+
+    def see(self, by: WriteTag) -> None:
+        """Remember a run's fence for good, or raise FencedWrite if a higher one was seen."""
+        highest = self._fences.get(by.run)
+        if highest is not None and by.fence < highest:
+            raise FencedWrite(by.run, by.fence, highest)
+        if by.fence != highest:
+            _append_line(self._fence_path, json.dumps([by.run, by.fence]))
+            self._fences[by.run] = by.fence
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,10 +125,7 @@ class WriteLog:
 
     def append(self, record: WriteRecord) -> None:
         """Write the effect's one line and forget the intent."""
-        with self._path.open("a") as file:
-            file.write(record.model_dump_json(by_alias=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _append_line(self._path, record.model_dump_json(by_alias=True))
         self._remember(record)
         self.drop_intent()
 
@@ -134,18 +144,7 @@ class WriteLog:
             return None
         return record
 
-    # ── the file ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _read_lines(self) -> list[str]:
-        """Complete lines only: a last line without its end was never answered, its intent tells of it."""
-        try:
-            text = self._path.read_text()
-        except FileNotFoundError:
-            return []
-        whole, _, torn = text.rpartition("\n")
-        if torn:
-            os.truncate(self._path, len(text.encode()) - len(torn.encode()))
-        return whole.splitlines()
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _remember(self, record: WriteRecord) -> None:
         self._records.append(record)
@@ -155,6 +154,26 @@ class WriteLog:
                 record.by.fence, self._fences.get(record.by.run, record.by.fence)
             )
             self._by_key[record.by.key] = record
+
+
+def _append_line(path: Path, line: str) -> None:
+    """Add a line, on the disk when this returns."""
+    with path.open("a") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _whole_lines(path: Path) -> list[str]:
+    """Complete lines only: a last line without its end was never answered, and is cut off."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return []
+    whole, _, torn = text.rpartition("\n")
+    if torn:
+        os.truncate(path, len(text.encode()) - len(torn.encode()))
+    return whole.splitlines()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -159,6 +159,15 @@ class Writer:
             self._log.append(record.model_copy(update={"after": uid, "version": uid}))
             return uid
 
+    async def show_fence(self, by: WriteTag) -> int:
+        """Keep back what an earlier owner of the run has still to write, and return the fence. Raises Fenced.
+
+        It takes its turn: a write that is under way is done before.
+        """
+        async with self._turn:
+            self._log.see(by)
+            return by.fence
+
     async def _again_weights(self, known: WriteRecord) -> Weights:
         """The first answer once more; one that was ambiguous is looked at again, unless superseded."""
         answer = Weights(version=known.version, weights=known.after)

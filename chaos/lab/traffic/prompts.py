@@ -1,7 +1,7 @@
 """What requests say: text of an exact number of tokens that begins like some other requests'.
 
 A few system prompts of different popularity stand before unique user text, so that the engines'
-prefix caches have something to hit. A prompt is a function of the seed and the request's index.
+prefix caches have something to hit. All else in a prompt is a function of the seed and the request's index.
 It asks nothing sensible; `chaos.lab.answers` knows the right answer to anything.
 """
 
@@ -26,6 +26,15 @@ _TEXT = (
 _WORDS = tuple(_TEXT.split())
 
 
+def _system_prompts() -> tuple[str, ...]:
+    stream = random.Random("1/system")
+    return tuple(" ".join(stream.choices(_WORDS, k=length)) for length in SYSTEM_LENGTHS)
+
+
+SYSTEM_PROMPTS = _system_prompts()
+"""The same in every lab, so that a Service can name them."""
+
+
 class Prompt(NamedTuple):
     """A system and a user message."""
 
@@ -42,8 +51,7 @@ class Prompts:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        stream = random.Random(f"{seed}/system")
-        self._systems = [stream.choices(_WORDS, k=length) for length in SYSTEM_LENGTHS]
+        self._systems = [text.split() for text in SYSTEM_PROMPTS]
         self._popularity = [1 / rank for rank in range(1, len(SYSTEM_LENGTHS) + 1)]
 
     def prompt(self, index: int, tokens: int) -> Prompt:

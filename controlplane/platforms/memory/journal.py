@@ -50,16 +50,20 @@ class Journal:
         """Refuse a late writer; return what the key was answered before, if it was."""
         if by is None:
             return None
-        highest = self._fences.get(by.run, by.fence)
-        if by.fence < highest:
-            msg = f"fence {by.fence} of run {by.run} is below {highest}, the highest seen"
-            raise Fenced(msg)
-        self._fences[by.run] = by.fence
+        self.see(by)
         seen = self._keys.get(by.key)
         if seen and (seen.op, seen.target) != (op, target):
             msg = f"key {by.key} was used for {seen.op} of {seen.target}"
             raise Conflict(msg)
         return seen
+
+    def see(self, by: WriteTag) -> None:
+        """Remember the highest fence of a run; refuse a lower one."""
+        highest = self._fences.get(by.run, by.fence)
+        if by.fence < highest:
+            msg = f"fence {by.fence} of run {by.run} is below {highest}, the highest seen"
+            raise Fenced(msg)
+        self._fences[by.run] = by.fence
 
     def strike(self, op: str) -> When | None:
         """Fail as the script says; ``after`` is returned, for `confirm` when the effect has happened."""

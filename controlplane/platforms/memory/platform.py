@@ -18,6 +18,7 @@ from controlplane.model.topology import Admission, Topology, Weights, WriteRecor
 from controlplane.platforms.memory.fleet import Fleet, Node, Replica
 from controlplane.platforms.memory.journal import Journal, When
 from controlplane.platforms.port import (
+    FENCE,
     LIMIT,
     RECYCLE,
     REPLACE,
@@ -85,6 +86,12 @@ class MemoryPlatform:
             return [record for record in self._journal.records if record.seq > after]
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def show_fence(self, service: str, *, by: WriteTag) -> None:
+        with self._lock:
+            self._known(service)
+            self._journal.strike(FENCE)
+            self._journal.see(by)
 
     def set_weights(
         self, service: str, changes: Mapping[str, int], *, expected_version: str | None, by: WriteTag | None
@@ -281,7 +288,7 @@ class MemoryPlatform:
     # ── what a rehearsal does to it ─────────────────────────────────────────────────────────────────────────
 
     def fail_next(self, op: str, *when: When) -> None:
-        """Let the next calls of ``op`` fail, one entry a call; reads (topology, read) know ``before``."""
+        """Let the next calls of ``op`` fail, one entry a call; reads and fence know ``before``."""
         if op not in _WRITES and set(when) != {"before"}:
             msg = f"{op} has no effect that could be unknown: only `before` makes sense"
             raise ValueError(msg)

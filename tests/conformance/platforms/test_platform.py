@@ -157,6 +157,25 @@ class TestWeights:
         assert again == first
         assert effects(fleet, seq) == []
 
+    def test_a_fence_that_was_only_shown_keeps_an_earlier_owner_out(self, fleet: Fleet) -> None:
+        older = fleet.tag(fence=1)
+        newer = fleet.tag(fence=2, run=older.run)
+        seq = last_seq(fleet)
+
+        fleet.platform.show_fence("chat", by=newer)
+
+        with pytest.raises(Fenced):
+            fleet.platform.set_weights("chat", {"zone-a": 0}, expected_version=None, by=older)
+        with pytest.raises(Fenced):
+            fleet.platform.show_fence("chat", by=older)
+        assert effects(fleet, seq) == []
+        fleet.platform.set_weights("chat", {"zone-a": 50}, expected_version=None, by=newer)
+        assert len(effects(fleet, seq)) == 1
+
+    def test_a_fence_is_shown_to_the_platform_of_a_service(self, fleet: Fleet) -> None:
+        with pytest.raises(NotFound):
+            fleet.platform.show_fence("nobody", by=fleet.tag())
+
     def test_fences_of_different_runs_have_nothing_to_do_with_each_other(self, fleet: Fleet) -> None:
         fleet.platform.set_weights("chat", {"zone-a": 50}, expected_version=None, by=fleet.tag(fence=9))
 

@@ -148,6 +148,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/engines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Engines
+         * @description List the engines that are known, and how well each release gives each indicator.
+         */
+        get: operations["list_engines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -755,6 +775,26 @@ export interface components {
             step: string;
         };
         /**
+         * Better
+         * @description What an indicator becomes with sources beside the engine.
+         */
+        Better: {
+            /** Bound */
+            bound: ("lower" | "upper" | "estimate") | null;
+            /**
+             * Grade
+             * @enum {string}
+             */
+            grade: "exact" | "bounded" | "unavailable";
+            /** Series */
+            series: string[];
+            /**
+             * Sources
+             * @description the profiles that have to be scraped as well
+             */
+            sources: string[];
+        };
+        /**
          * CancelRequest
          * @description How a run is to end before its time.
          */
@@ -922,6 +962,7 @@ export interface components {
             endedAt: string;
             /** Environment */
             environment: string;
+            exercise: components["schemas"]["ExerciseReport"] | null;
             /**
              * Faults
              * @default []
@@ -1080,12 +1121,52 @@ export interface components {
          */
         DrillVerdict: "passed" | "failed" | "inconclusive" | "aborted";
         /**
+         * EngineView
+         * @description One engine that Fleetward reads.
+         */
+        EngineView: {
+            /** Generations */
+            generations: components["schemas"]["GenerationView"][];
+            /**
+             * Name
+             * @description the profile's name, as in the Service's `engine`
+             */
+            name: string;
+            /** Title */
+            title: string;
+        };
+        /**
          * ExchangeRequest
          * @description The admin token, a named one, or a single-use token from a sign-in link.
          */
         ExchangeRequest: {
             /** Token */
             token: string;
+        };
+        /**
+         * ExerciseReport
+         * @description The playbook that was run instead of a fault, and how its run ended.
+         */
+        ExerciseReport: {
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /** Endedat */
+            endedAt: string | null;
+            /** Playbook */
+            playbook: string;
+            /** Run */
+            run: string;
+            /**
+             * Startedat
+             * Format: date-time
+             */
+            startedAt: string;
+            state: components["schemas"]["RunState"];
+            /** Target */
+            target: string;
         };
         /**
          * FaultRecord
@@ -1207,6 +1288,76 @@ export interface components {
             severity: "error" | "warning";
             /** Suggestion */
             suggestion: string | null;
+        };
+        /**
+         * GenerationView
+         * @description Releases that export alike, and how each indicator can be had of them.
+         */
+        GenerationView: {
+            /** Indicators */
+            indicators: components["schemas"]["Graded"][];
+            /** Name */
+            name: string;
+        };
+        /**
+         * Graded
+         * @description One indicator of one engine. ``series`` are what it would be read from.
+         */
+        Graded: {
+            /**
+             * Better
+             * @enum {string}
+             */
+            better: "higher" | "lower" | "neither";
+            /** Bound */
+            bound: ("lower" | "upper" | "estimate") | null;
+            /** Family */
+            family: number;
+            /**
+             * Grade
+             * @enum {string}
+             */
+            grade: "exact" | "bounded" | "unavailable";
+            /** Indicator */
+            indicator: string;
+            /**
+             * Needs
+             * @description what has to be said or scraped beside these series
+             * @default []
+             */
+            needs: string[];
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /**
+             * Reads
+             * @description the value of the library that works it out
+             * @default
+             */
+            reads: string;
+            /**
+             * Reason
+             * @description of what is unavailable: what is missing
+             * @default
+             */
+            reason: string;
+            /**
+             * Series
+             * @default []
+             */
+            series: string[];
+            /** Unit */
+            unit: string;
+            /**
+             * Why
+             * @description of a bound: why it is no more
+             * @default
+             */
+            why: string;
+            /** @description how much better it is with other sources */
+            with: components["schemas"]["Better"] | null;
         };
         /**
          * GuardVerdict
@@ -1410,6 +1561,32 @@ export interface components {
          */
         IncidentState: "pending" | "firing" | "mitigated" | "resolved" | "unknown";
         /**
+         * IndicatorView
+         * @description One indicator of the library, in words.
+         */
+        IndicatorView: {
+            /** Better */
+            better: string;
+            /**
+             * Family
+             * @description its place in the list of indicators, from 1
+             */
+            family: number;
+            /** Formula */
+            formula: string;
+            /** Meaning */
+            meaning: string;
+            /** Name */
+            name: string;
+            /**
+             * Title
+             * @description what that place is called
+             */
+            title: string;
+            /** Unit */
+            unit: string;
+        };
+        /**
          * JournalLine
          * @description One line of a run's journal; ``id`` orders them. The journal explains a run without other sources.
          */
@@ -1433,6 +1610,16 @@ export interface components {
             run: string;
             /** Step */
             step: string | null;
+        };
+        /**
+         * Matrix
+         * @description All engines by all indicators.
+         */
+        Matrix: {
+            /** Engines */
+            engines: components["schemas"]["EngineView"][];
+            /** Indicators */
+            indicators: components["schemas"]["IndicatorView"][];
         };
         /**
          * NodeCell
@@ -2626,6 +2813,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Problem"];
                     "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    list_engines: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Matrix"];
                 };
             };
             /** @description `invalid_input` */

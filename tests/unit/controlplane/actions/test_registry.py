@@ -31,6 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "node.cordon": {"node": "node-a1"},
     "node.drain": {"node": "node-a1"},
     "node.replace": {"node": "node-a1"},
+    "node.restore": {"node": "node-a1"},
     "node.uncordon": {"node": "node-a1"},
     "notify.send": {"channel": "oncall", "title": "t"},
     "query.wait": {"query": "q", "condition": "result < 1"},
@@ -62,7 +63,7 @@ def driver(action: Action[Any]) -> StepDriver:
     if action.name == "replica.restore":
         replica = Target("chat", "local", "zone-a", "node-a1", "replica-a1-0")
         step.platform.set_rotation(replica, False, expected_version=None, by=None)
-    if action.name == "node.uncordon":
+    if action.name in {"node.uncordon", "node.restore"}:
         node = Target("chat", "local", "zone-a", "node-a1")
         step.platform.set_schedulable(node, False, expected_version=None, by=None)
     return step

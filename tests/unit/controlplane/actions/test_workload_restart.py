@@ -150,3 +150,39 @@ def test_undo_gives_back_what_is_out_and_keeps_the_restarts() -> None:
 def test_a_zone_that_is_not_there_is_not_found() -> None:
     with pytest.raises(NotFound, match="no zone `zone-x`"):
         rolling(zones=["zone-x"]).call()
+
+
+def test_one_that_can_wait_waits_while_an_incident_is_open_or_an_slo_of_the_service_is_broken() -> None:
+    step = rolling(calm=True)
+    step.signals.incidents = ("chat-itl at zone-b", "chat-itl at zone-c")
+    drive(step, 3)
+    assert step.reasons[-1] == "waits: an incident is open: chat-itl at zone-b and 1 more"
+
+    step.signals.incidents = ()
+    step.signals.clients = False
+    drive(step, 2)
+    assert step.reasons[-1] == "waits: slo:tpot@chat/local is 0.7 against 0.95"
+    assert step.platform.writes() == []
+
+    step.signals.clients = True
+    assert step.run() == Done({"restarted": 4, "skipped": 0})
+
+
+def test_an_incident_that_opens_in_the_middle_lets_the_one_that_is_out_come_back_first() -> None:
+    step = rolling(calm=True)
+    drive(step, 4)
+    step.signals.incidents = ("chat-itl at zone-b",)
+    drive(step, 20)
+
+    assert restarted(step) == ["replica-a1-0"]
+    assert step.view().serves
+    assert step.reasons[-1] == "waits: an incident is open: chat-itl at zone-b"
+
+
+def test_while_nobody_can_tell_it_waits() -> None:
+    step = rolling(calm=True)
+    step.signals.silent = True
+    drive(step, 3)
+
+    assert step.reasons[-1] == "waits: nothing has been measured yet"
+    assert step.platform.writes() == []

@@ -111,6 +111,9 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "readmit-load",
         "prometheus-blind",
         "budget-freeze",
+        "node-quarantine",
+        "scheduled-restart",
+        "cache-prewarm",
     }
 
 

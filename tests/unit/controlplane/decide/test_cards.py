@@ -140,3 +140,24 @@ def test_every_row_of_the_table_says_where_it_is_from() -> None:
         assert (row.rung == "none") is (row.fault in {"warning", "secondary"} or name == "xid-137")
     assert [higher(rung) for rung in LADDER] == [*LADDER[1:], "support"]
     assert (code_of("xid-79"), code_of("ecc-dbe"), code_of("xid-")) == (79, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "target", "rung", "severity"),
+    [
+        ("gpu_health_thermal", "health-thermal", at("a/a1/0"), "none", "ticket"),
+        ("gpu_health_power", "health-power", at("a/a1/0"), "none", "ticket"),
+        ("gpu_health_nvlink", "health-nvlink", NODE, "reset-gpu", "page"),
+    ],
+)
+def test_the_watches_of_heat_power_and_links_are_states(
+    field: str, name: str, target: object, rung: str, severity: str
+) -> None:
+    (found,) = judged(CardBook(), Card(NODE, "GPU-1", POD, {field: 10.0}))
+    assert (found.signal.name, found.signal.target, found.tiers, found.severity) == (
+        name,
+        target,
+        (rung,),
+        severity,
+    )
+    assert judged(CardBook(), Card(NODE, "GPU-1", POD, {field: 0.0})) == []

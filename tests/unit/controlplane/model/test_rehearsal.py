@@ -96,3 +96,14 @@ def test_it_has_a_schema() -> None:
     schema = PlaybookTest.model_json_schema(by_alias=True)
     case = schema["$defs"]["Case"]["properties"]
     assert {"event", "expect", "fleet", "steps", "platformFails"} <= case.keys()
+
+
+def test_an_answer_is_one_word_of_a_role_about_a_step_that_is_there() -> None:
+    head = "".join(BAD.splitlines(keepends=True)[:5]).replace("moove", "move")
+    answers = "[{step: shifft, approve: approver}, {approve: admin, nobody: true}, {reject: boss}]"
+    found = messages(("t.yaml", f"{head}  answers: {answers}\n  cases: [{ONE}]\n"), ("p.yaml", PLAYBOOK))
+    assert sorted(found.values()) == [
+        "Input should be 'viewer', 'operator', 'approver' or 'admin'",
+        "move has no step `shifft` did you mean `shift`?",
+        "write one of `approve: ROLE`, `reject: ROLE`, `nobody: true`",
+    ]

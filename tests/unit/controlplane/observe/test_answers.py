@@ -30,7 +30,7 @@ class Bench:
 
 def query(profile: str, measure: str) -> Query:
     found = queries(shipped()[profile], SERVICE)
-    return next(each for each in found if any(name == measure for name, _ in each.measures.values()))
+    return next(each for each in found if any(named.measure == measure for named in each.measures.values()))
 
 
 def row(name: str, value: float = 1.0, **labels: str) -> Row:
@@ -83,6 +83,15 @@ def test_pods_without_a_zone_are_placed_by_their_names_and_strangers_left_out() 
     ]
     found = bench.sort("kube-state-metrics", *rows, measure="ready")
     assert found.gauges == {("ready", REPLICA): 1.0}
+
+
+def test_nodes_without_a_zone_are_placed_by_their_names_and_strangers_left_out() -> None:
+    bench = Bench()
+    rows = [
+        Row({"__name__": "kube_node_status_condition", "node": node}, 1.0) for node in ("node-a1", "node-x9")
+    ]
+    found = bench.sort("kube-state-metrics-nodes", *rows, measure="node_ready")
+    assert found.gauges == {("node_ready", Target("chat", "local", "zone-a", "node-a1")): 1.0}
 
 
 def test_a_stranger_that_joins_the_fleet_is_placed_then() -> None:

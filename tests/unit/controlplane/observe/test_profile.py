@@ -37,13 +37,18 @@ def test_a_tick_asks_once_per_histogram_and_once_for_counters_and_gauges() -> No
         '({service="chat", __name__=~"vllm:request_time_per_output_token_seconds_bucket"})',
         "vllm/3": "sum by (__name__, zone, node, replica, engine, le) "
         '({service="chat", __name__=~"vllm:e2e_request_latency_seconds_bucket"})',
-        "vllm/4": "sum by (__name__, zone, node, replica, engine, finished_reason) "
+        "vllm/4": "sum by (__name__, zone, node, replica, engine, finished_reason, source) "
         '({service="chat", __name__=~"vllm:generation_tokens_total|vllm:prompt_tokens_total'
-        '|vllm:iteration_tokens_total_count|vllm:request_success_total"})',
-        "vllm/5": "sum by (__name__, zone, node, replica) "
-        '({service="chat", __name__=~"vllm:num_requests_running|vllm:num_requests_waiting"})',
+        "|vllm:iteration_tokens_total_count|vllm:request_success_total|vllm:prompt_tokens_by_source_total"
+        "|vllm:prefix_cache_hits_total|vllm:gpu_prefix_cache_hits_total|vllm:prefix_cache_queries_total"
+        "|vllm:gpu_prefix_cache_queries_total|vllm:request_prompt_tokens_sum"
+        '|vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_count"})',
+        "vllm/5": "sum by (__name__, zone, node, replica, block_size, num_gpu_blocks) "
+        '({service="chat", __name__=~"vllm:num_requests_running|vllm:num_requests_waiting'
+        '|vllm:cache_config_info"})',
         "vllm/6": "max by (__name__, zone, node, replica) "
-        '({service="chat", __name__=~"vllm:kv_cache_usage_perc|vllm:gpu_cache_usage_perc"})',
+        '({service="chat", __name__=~"vllm:kv_cache_usage_perc|vllm:gpu_cache_usage_perc'
+        '|vllm:gpu_prefix_cache_hit_rate"})',
     }
 
 
@@ -58,6 +63,17 @@ def test_a_profile_without_a_services_label_asks_for_all_and_keeps_its_own_words
         'max by (__name__, pod) ({condition="true", __name__=~"kube_pod_status_ready"})',
         'max by (__name__, pod) ({__name__=~"kube_pod_container_status_restarts_total"})',
     ]
+    assert list(texts("kube-state-metrics-nodes", node="machine").values()) == [
+        'max by (__name__, node) ({condition="Ready", status="true", __name__=~"kube_node_status_condition"})'
+    ]
+
+
+ENGINE = """
+name: x
+source: engine
+engine: {title: X, generations: [{name: "1"}], lacks: {ttft: never}}
+measures: {e2e: {type: histogram, series: [a]}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -69,6 +85,8 @@ def test_a_profile_without_a_services_label_asks_for_all_and_keeps_its_own_words
         ("name: x\nsource: engine\nmeasures: {}\nlabel: {}", "Extra inputs"),
         ("name: x\nname: y\nsource: engine\nmeasures: {}", "duplicate key"),
         ("- a list", "valid dictionary"),
+        (ENGINE.replace("ttft: never", "tttf: never"), "did you mean `ttft`"),
+        (ENGINE.replace("ttft: never", "e2e: never"), "both fed and said to be lacking"),
     ],
 )
 def test_a_profile_with_a_mistake_says_which(text: str, problem: str) -> None:
@@ -85,4 +103,5 @@ def test_a_new_engine_is_a_file() -> None:
       ttft: {type: histogram, series: ["other:ttft_seconds"]}
     """
     found = profile.queries(load_profile(text, "other.yaml"), service())
-    assert [query.measures for query in found] == [{"other:ttft_seconds_bucket": ("ttft", 0)}]
+    named = [{name: (each.measure, each.rank) for name, each in query.measures.items()} for query in found]
+    assert named == [{"other:ttft_seconds_bucket": ("ttft", 0)}]

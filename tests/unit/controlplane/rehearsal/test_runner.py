@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.states import RunState, StepState
+from controlplane.rehearsal.compare import explanation
 from controlplane.rehearsal.runner import Ending
 from controlplane.rehearsal.suite import Suite
 from tests.unit.controlplane.rehearsal.conftest import PLAYBOOK, case_of, suite_of
@@ -149,3 +150,53 @@ def stage_play(stage: object) -> Callable[..., Ending]:
         return stage.play(suite, case_of("{decision: refused}", **given))  # type: ignore[attr-defined,no-any-return]
 
     return run
+
+
+# ── what people answer ──────────────────────────────────────────────────────────────────────────────────────
+
+ASKS = PLAYBOOK.replace("  steps:\n", "  approval: {roles: [approver], timeout: 1m}\n  steps:\n")
+QUESTION = "    - {id: sure, uses: approval.request, with: {text: go on?, timeout: 1m}}\n"
+ASKS_LATER = PLAYBOOK.replace("    - {id: shift", f"{QUESTION}    - {{id: shift")
+IN_TIME = "nobody decided in time"
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "why"),
+    [
+        ([], RunState.SUCCEEDED, "proved"),
+        ([{"approve": "approver"}], RunState.SUCCEEDED, "proved"),
+        ([{"approve": "admin"}], RunState.SUCCEEDED, "proved"),
+        ([{"reject": "approver", "comment": "no"}], RunState.CANCELLED, "rejected by somebody else: no"),
+        ([{"nobody": True}], RunState.CANCELLED, IN_TIME),
+        ([{"approve": "operator"}], RunState.CANCELLED, IN_TIME),
+        ([{"approve": "operator"}, {"after": "59s", "approve": "approver"}], RunState.SUCCEEDED, "proved"),
+        ([{"after": "60s", "approve": "approver"}], RunState.CANCELLED, IN_TIME),
+        ([{"step": "shift", "reject": "admin"}], RunState.SUCCEEDED, "proved"),
+    ],
+)
+def test_a_run_that_asks_is_answered_as_the_case_says(
+    play: Play, answers: list[object], state: RunState, why: str
+) -> None:
+    ending = play(ASKS, answers=answers)
+    assert ending.run is not None
+    assert (ending.run.state, why in ending.run.reason) == (state, True)
+    assert (ending.weights["zone-a"] == 0) is (state is RunState.SUCCEEDED)
+
+
+def test_a_step_that_asks_waits_for_its_own_answer(play: Play) -> None:
+    ending = play(ASKS_LATER, answers=[{"step": "sure", "after": "30s", "reject": "approver"}])
+    assert state_of(ending) is RunState.FAILED
+    assert steps_of(ending) == {
+        "tell": StepState.SUCCEEDED,
+        "sure": StepState.FAILED,
+        "shift": StepState.CANCELLED,
+    }
+    assert ending.seconds >= 30
+    assert state_of(play(ASKS_LATER)) is RunState.SUCCEEDED
+
+
+def test_whoever_starts_it_may_not_approve_it_in_a_test_either_and_the_report_says_so(play: Play) -> None:
+    event = {"target": "chat/local/zone-b"}
+    ending = play(ASKS, event=event, answers=[{"approve": "admin", "by": "somebody"}])
+    assert state_of(ending) is RunState.CANCELLED
+    assert explanation(ending).endswith("and somebody else must approve it")

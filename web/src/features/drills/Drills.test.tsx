@@ -61,6 +61,30 @@ describe('the report', () => {
     expect(screen.getByText('expected zone-failover')).toBeInTheDocument();
   });
 
+  it('shows the playbook that an exercise ran, where a fault would stand', async () => {
+    report({
+      faults: [],
+      playbookRun: null,
+      playbook: null,
+      exercise: {
+        playbook: 'scheduled-restart',
+        run: 'run-7',
+        target: 'chat/local',
+        state: 'succeeded',
+        startedAt: '2026-03-01T02:00:00Z',
+        endedAt: '2026-03-01T02:03:00Z',
+        detail: 'all steps are over',
+      },
+    });
+    expect(await screen.findByRole('link', { name: 'scheduled-restart' })).toHaveAttribute(
+      'href',
+      '/runs/run-7',
+    );
+    expect(screen.getByText('3 m 00 s')).toBeInTheDocument();
+    expect(screen.queryByText('Injected')).not.toBeInTheDocument();
+    expect(screen.queryByRole('heading', { name: 'Faults' })).not.toBeInTheDocument();
+  });
+
   it.each([
     ['Page to print', 'html'],
     ['JSON', 'json'],

@@ -9,6 +9,7 @@ import { Page } from '@/components/Page';
 import { Panel } from '@/components/Panel';
 import { StatusBadge } from '@/components/StatusBadge';
 import { TimeAgo } from '@/components/TimeAgo';
+import { Exercise } from '@/features/drills/Exercise';
 import { Moments } from '@/features/drills/Moments';
 import { Probes } from '@/features/drills/Probes';
 import { ReportFaults } from '@/features/drills/ReportFaults';
@@ -80,16 +81,22 @@ function Report({ report }: { report: DrillReport }) {
         )}
       </Panel>
       <div className={classes.pair}>
-        <Panel title={words.times}>
-          <Moments report={report} />
-        </Panel>
+        {report.exercise ? (
+          <Panel title={words.exercise}>
+            <Exercise exercise={report.exercise} />
+          </Panel>
+        ) : (
+          <Panel title={words.times}>
+            <Moments report={report} />
+          </Panel>
+        )}
         <Panel title={words.kept}>
           <Kept report={report} />
         </Panel>
       </div>
       <YieldPanel report={report} />
       <Probes probes={report.probes} />
-      <ReportFaults faults={report.faults} />
+      {report.exercise === null && <ReportFaults faults={report.faults} />}
       <div className={classes.pair}>
         <Panel title={words.deviations}>
           {report.deviations.length === 0 ? (

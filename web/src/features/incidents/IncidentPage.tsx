@@ -134,6 +134,9 @@ function facts(incident: Incident): Fact[] {
     incident.firedAt ? { name: names.fired, value: since(incident.firedAt) } : null,
     incident.mitigatedAt ? { name: names.mitigated, value: since(incident.mitigatedAt) } : null,
     incident.resolvedAt ? { name: names.resolved, value: since(incident.resolvedAt) } : null,
+    incident.calmSince && !incident.resolvedAt
+      ? { name: names.calm, value: <TimeAgo at={incident.calmSince} /> }
+      : null,
     { name: names.value, value: inline(incident.value) },
     { name: names.objective, value: inline(incident.objective) },
     {

@@ -29,6 +29,7 @@ export const incidents = {
     fired: 'Fired after',
     mitigated: 'Mitigated after',
     resolved: 'Resolved after',
+    calm: 'Well since',
     value: 'Value',
     objective: 'Objective',
     tier: 'Tier',

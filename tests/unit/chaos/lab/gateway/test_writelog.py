@@ -59,6 +59,27 @@ def test_a_lower_fence_is_refused_with_the_highest_even_after_a_restart(tmp_path
     assert caught.value.highest == 5
 
 
+def test_a_fence_whose_write_was_refused_keeps_a_lower_one_out_after_a_restart(tmp_path: Path) -> None:
+    opened(tmp_path).admit(WEIGHTS, SERVICE, tag(fence=5))
+
+    with pytest.raises(FencedWrite):
+        opened(tmp_path).admit(WEIGHTS, SERVICE, tag(fence=4, key="k2"))
+    assert opened(tmp_path).after(0) == []
+
+
+def test_a_fence_is_written_down_once_and_a_torn_line_is_none(tmp_path: Path) -> None:
+    log, path = opened(tmp_path), tmp_path / "fences.jsonl"
+    for fence in (3, 3, 5, 5):
+        log.see(tag(fence=fence))
+    assert path.read_text().splitlines() == ['["run-1", 3]', '["run-1", 5]']
+
+    path.write_text(path.read_text() + '["run-1", 9')
+    opened(tmp_path).see(tag(fence=6))
+    with pytest.raises(FencedWrite) as caught:
+        opened(tmp_path).see(tag(fence=5))
+    assert caught.value.highest == 6
+
+
 def test_fences_are_counted_per_run(tmp_path: Path) -> None:
     write(opened(tmp_path), tag(fence=5, run="run-1"))
 

@@ -1,12 +1,18 @@
 """Prompts: exact lengths, shared beginnings, one right answer each."""
 
 from collections import Counter
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.lab import answers
-from chaos.lab.traffic.prompts import Prompts
+from chaos.lab.traffic import prompts
+from chaos.lab.traffic.prompts import SYSTEM_PROMPTS, Prompts
+from controlplane.model.documents import load_bundle
+from controlplane.model.service import Service
+
+SERVICE = Path(prompts.__file__).parents[1] / "fleet" / "service.yaml"
 
 
 @given(index=st.integers(0, 10**6), tokens=st.integers(2, 2000))
@@ -34,3 +40,12 @@ def test_the_answer_is_what_the_engines_would_say() -> None:
     prompt = Prompts(1).prompt(3, 50)
 
     assert prompt.answer(20) == answers.answer_text(f"{prompt.system}\n{prompt.user}", 20)
+
+
+def test_the_labs_service_names_the_system_prompts_that_most_users_begin_with() -> None:
+    bundle = load_bundle([("service.yaml", SERVICE.read_text(encoding="utf-8"))]).raise_problems()
+    (service,) = bundle.of("Service").values()
+    assert isinstance(service, Service)
+    assert service.prompts == list(SYSTEM_PROMPTS[:4])
+    begun = [Prompts(7).prompt(index, 400).system in service.prompts for index in range(300)]
+    assert sum(begun) / len(begun) > 0.7

@@ -26,6 +26,12 @@ CASES: list[tuple[dict[str, Any], str, Signal, Signal]] = [
         Signal("threshold", "queue>2", NODE),
     ),
     (
+        {"type": "node", "for": "6s"},
+        "node:not-ready",
+        Signal("node", "not-ready", NODE),
+        Signal("node", "not-ready", ZONE),
+    ),
+    (
         {"type": "incident", "state": "firing", "by": "node"},
         "incident:firing by node",
         Signal("slo", "anything", NODE),

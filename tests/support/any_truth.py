@@ -1,0 +1,358 @@
+"""What must hold whatever happens in a world, judged from outside: the platform's log, then the journal.
+
+`Outside` counts at the platform alone what runs have taken out of service. `Truth` looks after
+each thing that happened, and remembers what it saw before: fences, states, what was undone.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from controlplane.act.plan import RunPlan
+from controlplane.model.action import UndoStatus
+from controlplane.model.approval import ApprovalRecord
+from controlplane.model.records import JournalLine, OutOfService, Run, StepRecord, UndoView
+from controlplane.model.states import RUN_MOVES, RunState, StepState, is_final
+from controlplane.model.target import Target
+from controlplane.model.topology import WriteRecord
+from controlplane.platforms.port import LIMIT, RECYCLE, REPLACE, RESTART, ROTATION, SCHEDULABLE, SHED, WEIGHTS
+from tests.support.any_world import World
+
+RENEWALS = {RESTART, RECYCLE, REPLACE}
+FIELDS = {
+    "weight": WEIGHTS,
+    "inRotation": ROTATION,
+    "schedulable": SCHEDULABLE,
+    "limit": LIMIT,
+    "shed": SHED,
+}
+DEFAULTS: dict[str, Any] = {"weight": 100, "inRotation": True, "schedulable": True, "limit": None, "shed": []}
+
+
+class Outside:
+    """What runs have taken out of service, by the platform's own log and the fleet as it is."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.broken = False
+        """Whether something was broken that no run broke: then fewer may be healthy than the limits say."""
+
+    def out(self) -> set[Target]:
+        """Return the zones without traffic and the replicas out of service that a run made so."""
+        found: dict[Target, bool] = {}
+        for write in self.world.platform.writes():
+            ours = write.by is not None
+            if write.op == WEIGHTS:
+                for zone, weight in write.after.items():
+                    if weight != write.before[zone]:
+                        found[Target("chat", "local", zone)] = ours and weight == 0
+            elif write.op == ROTATION:
+                found[Target.parse(write.target)] = ours and not write.after
+        return {target for target, out in found.items() if out} | self._loading()
+
+    def _loading(self) -> set[Target]:
+        """Return the replicas that load because a run has restarted them."""
+        last = {write.target: write for write in self.world.platform.writes() if write.op == RESTART}
+        now, fleet = self.world.clock.monotonic(), self.world.platform._fleet
+        return {
+            Target.parse(target)
+            for target, write in last.items()
+            if write.by is not None and now < fleet.replica_at(Target.parse(target))[1].loaded_at
+        }
+
+    def watch(self) -> None:
+        """Hold what is out now against the policy's limits; called at each write."""
+        shape, limits = self.world.shape, self.world.policy.spec.limits
+        out = self.out()
+        replicas = {
+            Target("chat", "local", zone, f"node-{node}", f"replica-{node}-{index}")
+            for zone in shape.zones
+            for node in (f"{zone[-1]}{number + 1}" for number in range(shape.node_count))
+            for index in range(shape.replica_count)
+        }
+        gone = {replica for replica in replicas if any(one.contains(replica) for one in out)}
+        zones = [zone for zone in shape.zones if all(each in gone for each in replicas if each.zone == zone)]
+        words = ", ".join(sorted(map(str, out)))
+        if limits.max_zones is not None and len(zones) > limits.max_zones.of(len(shape.zones)):
+            self.world.problems.append(f"{len(zones)} zones are out at the platform: {words}")
+        left = len(replicas) - len(gone)
+        if limits.min_healthy is not None and not self.broken and left < limits.min_healthy.of(len(replicas)):
+            self.world.problems.append(f"{left} of {len(replicas)} replicas are left: {words}")
+
+    def values(self, target: str, field: str, after: int) -> list[tuple[Any, WriteRecord | None]]:
+        """Return what stood in a field since the write ``after``, each with the write that made it so."""
+        found: list[tuple[Any, WriteRecord | None]] = [(DEFAULTS[field], None)]
+        zone = Target.parse(target).zone
+        for write in self.world.platform.writes():
+            if write.op != FIELDS[field] or (write.op != WEIGHTS and write.target != target):
+                continue
+            value, before = write.after, write.before
+            if write.op == WEIGHTS:
+                value, before = write.after[zone], write.before[zone]
+            if value != before:
+                found = [*(found if write.seq > after else ()), (value, write)]
+        return found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run with all that its rows say."""
+
+    run: Run
+    plan: RunPlan
+    steps: dict[str, StepRecord]
+    undo: list[UndoView]
+    journal: list[JournalLine]
+    asked: list[ApprovalRecord]
+    carried: set[str]
+
+    def events(self, prefix: str) -> list[JournalLine]:
+        return [line for line in self.journal if line.event.startswith(prefix)]
+
+
+class Truth:
+    """Looks at everything, and fails with what does not hold."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.outside = world, Outside(world)
+        world.platform.watch = self.outside.watch
+        self._fences: dict[str, int] = {}
+        self._undone: dict[tuple[str, str, str, str], UndoStatus] = {}
+        self._seq = 0
+        self._halted = False
+        self._paused: set[str] = set()
+        self._lines: dict[str, int] = {}
+
+    def look(self) -> None:
+        """Check everything that must hold at any time."""
+        assert self.world.problems == []
+        _, halted, seen = self._read()
+        writes = self.world.platform.writes()
+        for each in seen:
+            self._fence(each)
+            _ended_is_ended(each)
+            _states_are_told(each)
+            _approved(each)
+            self._nothing_starts(each, halted=halted)
+            self._undo(each)
+            _writes_are_told(each, [w for w in writes if w.by is not None and w.by.run == each.run.id])
+        _one_effect_each(writes)
+        _one_of_a_group([each.run for each in seen])
+        self._throttled([each.run for each in seen])
+        self._remember(seen, halted=halted)
+
+    def rest(self) -> None:
+        """Check, when everything due was done, that each run that goes on waits for a named thing."""
+        ledger, _, seen = self._read()
+        for each in seen:
+            if not is_final(each.run.state):
+                self._waits_for_something(each, ledger)
+
+    def _read(self) -> tuple[list[OutOfService], bool, list[Seen]]:
+        with self.world.database.reading() as tx:
+            runs = tx.runs.list(limit=1000)[::-1]
+            found = [
+                Seen(
+                    run,
+                    RunPlan.model_validate(tx.runs.plan(run.id)),
+                    {step.id: step for step in tx.steps.list(run.id)},
+                    tx.undo.list(run.id),
+                    tx.journal.list(run.id),
+                    tx.approvals.list(run=run.id),
+                    {step.id for step in tx.steps.list(run.retry_of)} if run.retry_of else set(),
+                )
+                for run in runs
+            ]
+            return tx.ledger.list(), bool(tx.halts.in_force()), found
+
+    def _remember(self, seen: list[Seen], *, halted: bool) -> None:
+        self._seq = max((write.seq for write in self.world.platform.writes()), default=0)
+        self._halted = halted
+        self._paused = {each.run.id for each in seen if each.run.paused is not None}
+        self._lines = {each.run.id: each.journal[-1].id for each in seen}
+        for each in seen:
+            self._fences[each.run.id] = each.run.fence
+            for view in each.undo:
+                self._undone[_place(view)] = view.status
+
+    def _throttled(self, runs: list[Run]) -> None:
+        """No run of a playbook began within its throttle after another of the same group, but as a retry."""
+        for run in runs:
+            playbook = self.world.playbooks.get(run.name)
+            limit = playbook.spec.throttle if playbook is not None else None
+            if limit is None or run.trigger == "retry" or run.target is None:
+                continue
+            zone = Target.parse(run.target).zone if "zone" in limit.group_by else None
+            for other in runs:
+                if other.name != run.name or other.target is None or other.created_at >= run.created_at:
+                    continue
+                same = "zone" not in limit.group_by or Target.parse(other.target).zone == zone
+                gap = (run.created_at - other.created_at).total_seconds()
+                assert not same or gap >= limit.once_within, (other, run)
+
+    # ── what it knew before ─────────────────────────────────────────────────────────────────────────────────
+
+    def _fence(self, each: Seen) -> None:
+        assert each.run.fence >= self._fences.get(each.run.id, 0)
+
+    def _nothing_starts(self, each: Seen, *, halted: bool) -> None:
+        """While automation is halted, or a run paused, no step begins."""
+        paused = each.run.id in self._paused and each.run.paused is not None
+        if (halted and self._halted) or paused:
+            since = self._lines.get(each.run.id, 0)
+            fresh = [line for line in each.events("step.running") if line.id > since]
+            assert fresh == []
+
+    def _undo(self, each: Seen) -> None:
+        for view in each.undo:
+            if view.status is self._undone.get(_place(view), UndoStatus.PENDING):
+                continue
+            if view.field in FIELDS:
+                self._settled(each, view)
+            if view.status in {UndoStatus.UNDONE, UndoStatus.FOREIGN, UndoStatus.WITHHELD, UndoStatus.FAILED}:
+                lines = [line for line in each.events(f"undo.{view.status}") if line.step == view.step]
+                assert lines, view
+
+    def _settled(self, each: Seen, view: UndoView) -> None:
+        """Check what became of one change against what stood at the platform meanwhile."""
+        stood = self.outside.values(view.target, view.field, self._seq)
+        match view.status:
+            case UndoStatus.UNDONE:
+                assert view.before in [value for value, _ in stood], (view, stood)
+            case UndoStatus.FOREIGN:
+                assert any(not _is_by(write, view) for _, write in stood), (view, stood)
+            case UndoStatus.WITHHELD:
+                assert view.detail
+                ill = Target.parse(view.target).zone in self.world.measured.ill
+                assert ill or "blast radius" in view.detail, view
+            case UndoStatus.FAILED:
+                assert view.detail
+            case UndoStatus.KEPT:
+                self._kept(each, view)
+
+    def _kept(self, each: Seen, view: UndoView) -> None:
+        """What a failed or cancelled run did stays only where it was said that it shall, or cannot go."""
+        step = each.plan.step(view.step)
+        can = step.undo and self.world.actions.get(step.uses).reversible
+        wanted = each.plan.on_failure.undo
+        if each.run.state is RunState.CANCELLED:
+            asked = each.events("run.cancelRequested")
+            wanted = bool(asked and asked[0].data["undo"])
+        if each.run.state in {RunState.FAILED, RunState.CANCELLED}:
+            assert not (can and wanted), (each.run, view)
+
+    def _waits_for_something(self, each: Seen, ledger: list[OutOfService]) -> None:
+        """Check that what a run says it waits for is there."""
+        run, words = each.run, each.run.waiting
+        assert words, (run, each.steps)
+        if words.startswith("halted by"):
+            with self.world.database.reading() as tx:
+                assert tx.halts.in_force(), run
+        if found := re.search(r"\((run\w+)\) of group", words):
+            with self.world.database.reading() as tx:
+                assert not is_final(tx.runs.get(found.group(1)).state), run
+        if "waits for approval" in words:
+            assert any(one.decision is None for one in each.asked), run
+        if words.startswith("paused by"):
+            assert run.paused == words
+        if words.startswith("waits for blast radius"):
+            assert any(row.holder != run.id for row in ledger), run
+        if words.startswith("proving"):
+            assert run.state is RunState.VERIFYING
+        if words.startswith("step "):
+            waiting = [step.id for step in each.steps.values() if step.state is StepState.WAITING]
+            assert any(words.startswith(f"step {id_}") for id_ in waiting), run
+
+
+def _place(view: UndoView) -> tuple[str, str, str, str]:
+    return (view.run, view.step, view.target, view.field)
+
+
+def _is_by(write: WriteRecord | None, view: UndoView) -> bool:
+    return (
+        write is not None and write.by is not None and (write.by.run, write.by.step) == (view.run, view.step)
+    )
+
+
+def _ended_is_ended(each: Seen) -> None:
+    run, states = each.run, {step.state for step in each.steps.values()}
+    if not is_final(run.state):
+        assert run.due_at is not None, run
+        return
+    assert all(is_final(state) for state in states), run
+    assert (run.due_at, run.lease_owner, run.waiting) == (None, None, ""), run
+    assert run.reason, run
+    assert not [view for view in each.undo if view.status is UndoStatus.PENDING], run
+    assert all(one.decision is not None for one in each.asked), run
+    if run.state is RunState.SUCCEEDED:
+        failed = [id_ for id_, step in each.steps.items() if step.state is StepState.FAILED]
+        assert all(each.plan.step(id_).continue_on_error for id_ in failed), run
+
+
+def _states_are_told(each: Seen) -> None:
+    """Every state that a run or a step has come to is a line of the journal, in an allowed order."""
+    names = {f"run.{state}" for state in RunState}
+    told = [RunState(line.event[4:]) for line in each.journal if line.event in names]
+    assert told[0] is RunState.QUEUED
+    assert told[-1] is each.run.state, (each.run, told)
+    assert all(new in RUN_MOVES[old] for old, new in pairwise(told)), told
+    last = {line.step: line.event for line in each.events("step.") if line.event[5:] in set(StepState)}
+    for id_, step in each.steps.items():
+        if is_final(step.state) and not (id_ in each.carried and id_ not in last):
+            assert last.get(id_) == f"step.{step.state}", (each.run, step)
+
+
+def _approved(each: Seen) -> None:
+    """A run that people must approve has begun only with their word."""
+    if each.plan.approval is not None and each.run.started_at is not None:
+        assert [one.decision for one in each.asked if one.step is None] == ["approved"], each.run
+
+
+def _writes_are_told(each: Seen, writes: list[WriteRecord]) -> None:
+    """The journal has a line for every effect, and no later owner was followed by an earlier one."""
+    fences = [write.by.fence for write in writes if write.by is not None]
+    assert fences == sorted(fences), each.run
+    told = Counter(
+        (str(line.step), str(line.data["target"])) for line in each.journal if line.event == "effect"
+    )
+    done = Counter((by.step, place) for write in writes if (by := write.by) for place, _ in _places(write))
+    assert not done - told, (each.run, done - told)
+
+
+def _places(write: WriteRecord) -> Iterator[tuple[str, Any]]:
+    """Yield the targets that a write changed, each with what stands there since."""
+    if write.op != WEIGHTS:
+        yield write.target, write.after
+        return
+    for zone, weight in write.after.items():
+        if weight != write.before[zone]:
+            yield f"{write.target}/{zone}", weight
+
+
+def _one_effect_each(writes: list[WriteRecord]) -> None:
+    """No step renews what it works on twice, and none makes the same change again, but to take it back."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    for write in writes:
+        if write.by is None:
+            continue
+        step = (write.by.run, write.by.step)
+        if write.op in RENEWALS:
+            seen[*step, write.op] += 1
+        else:
+            kind = "undo" if "/undo" in write.by.key else "do"
+            for place, value in _places(write):
+                seen[*step, kind, place, str(value)] += 1
+    doubled = {key: count for key, count in seen.items() if count > 1}
+    assert doubled == {}
+
+
+def _one_of_a_group(runs: list[Run]) -> None:
+    working = Counter(
+        run.group
+        for run in runs
+        if run.group is not None and not is_final(run.state) and run.state is not RunState.QUEUED
+    )
+    assert all(count == 1 for count in working.values()), working
