@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,14 +75,23 @@ class ReplicaSeen:
     exit_code: int | None = None
     requests: int = 0
     gpu_offered: bool = True
+    reported: bool = False
+    """Whether the node said at its last answer that something runs in the slot."""
 
     def take(self, report: _ReplicaStatus, now: datetime) -> None:
         """Believe what the node reports."""
+        self.reported = True
         if self.pod != report.pod:
             self.pod, self.since = report.pod, now
         self.uid, self.state = report.uid, report.state
         self.requests, self.gpu_offered = report.running + report.waiting, report.gpu_offered
         self.restarts, self.backoff, self.exit_code = report.restarts, report.backoff, report.exit_code
+
+
+    def gone(self) -> None:
+        """Believe that nothing runs here."""
+        self.reported = False
+        self.uid, self.state, self.pod, self.since, self.requests = "", "unknown", "", None, 0
 
 
 @dataclass
@@ -116,7 +125,7 @@ class Fleet:
             config.node: NodeSeen(
                 config,
                 aiohttp.ClientSession(connector=aiohttp.UnixConnector(path=str(config.socket), limit=4)),
-                {replica.name: ReplicaSeen(replica) for replica in config.replicas},
+                {replica.name: ReplicaSeen(replica) for replica in config.slots},
             )
             for config in layout.nodes
         }
@@ -125,11 +134,12 @@ class Fleet:
         for node in self.nodes.values():
             await node.session.close()
 
-    async def watch(self) -> None:
-        """Poll all nodes for ever."""
+    async def watch(self, afterwards: Callable[[], Awaitable[None]]) -> None:
+        """Poll all nodes for ever, and call what follows from what was seen."""
         while True:
             started = self._clock.monotonic()
             await self.poll()
+            await afterwards()
             await asyncio.sleep(max(0.05, POLL_INTERVAL - (self._clock.monotonic() - started)))
 
     async def poll(self) -> None:
@@ -146,10 +156,13 @@ class Fleet:
             return
         node.misses = 0
         node.uid = uid or node.uid
-        for report in status.replicas:
-            replica = node.replicas.get(report.name)
-            if replica is not None:
+        reports = {report.name: report for report in status.replicas}
+        for name, replica in node.replicas.items():
+            report = reports.get(name)
+            if report is not None:
                 replica.take(report, self._clock.now())
+            else:
+                replica.gone()
 
     async def _status(self, node: NodeSeen) -> _NodeStatus:
         timeout = aiohttp.ClientTimeout(total=_POLL_TIMEOUT)
@@ -298,9 +311,9 @@ class Fleet:
             },
             gpus=tuple(
                 GpuView(uuid=replica.gpu_uuid, index=index, model=GPU_MODEL)
-                for index, replica in enumerate(config.replicas)
+                for index, replica in enumerate(config.slots)
             ),
-            replicas=tuple(self._replica_view(node, replica) for replica in node.replicas.values()),
+            replicas=tuple(self._replica_view(node, replica) for replica in self.shown(node)),
         )
 
     def _replica_view(self, node: NodeSeen, replica: ReplicaSeen) -> ReplicaView:

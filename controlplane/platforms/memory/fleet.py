@@ -49,23 +49,42 @@ class Node:
     schedulable: bool = True
 
 
+@dataclass(slots=True)
+class Wanted:
+    """How many replicas a zone shall have."""
+
+    replicas: int
+    version: str
+
+
 class Fleet:
     """One service's zones. ``load_time``: seconds from a restart until the replica is ready."""
 
     def __init__(self, service: Target, clock: Clock, journal: Journal, load_time: float) -> None:
         self.service = service
         self.zones: dict[str, dict[str, Node]] = {}
+        self.slots_of: dict[str, list[tuple[str, str]]] = {}
+        """Of each zone the slots in which replicas may run, as node and name, the first to be filled first."""
+        self.wanted: dict[str, Wanted] = {}
         self._clock = clock
         self._journal = journal
         self._load_time = load_time
         self._incarnations = 0
 
-    def build(self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int) -> None:
+    def build(
+        self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int, standby_per_node: int = 0
+    ) -> None:
         """Fill it with zones that are all alike and ready; nodes and replicas are called after their zone."""
         for zone in zones:
             short = zone.removeprefix("zone-")
             nodes = [self._new_node(short, number + 1, replicas_per_node) for number in range(nodes_per_zone)]
             self.zones[zone] = {node.name: node for node in nodes}
+            self.slots_of[zone] = [
+                (node.name, f"replica-{node.name.removeprefix('node-')}-{index}")
+                for index in range(replicas_per_node + standby_per_node)
+                for node in nodes
+            ]
+            self.wanted[zone] = Wanted(replicas_per_node * nodes_per_zone, "1")
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -125,6 +144,19 @@ class Fleet:
         replica.loaded_at = self._clock.monotonic() + self._load_time
         replica.version = self._journal.next_version()
         return replica.uid
+
+    def scale(self, zone: str, replicas: int) -> str:
+        """Fill as many of a zone's slots, which load, or empty the last ones; returns the new version."""
+        version = self._journal.next_version()
+        self.wanted[zone] = Wanted(replicas, version)
+        for place, (node, name) in enumerate(self.slots_of[zone]):
+            slots = self.zones[zone][node].replicas
+            if place >= replicas:
+                slots.pop(name, None)
+            elif name not in slots:
+                slots[name] = Replica(name, "", version)
+                self.restart(slots[name])
+        return version
 
     def load(self) -> None:
         """Let replicas whose load time is over become ready."""
