@@ -19,8 +19,9 @@ class EngineSettings(Model):
     The default replica decodes two or three sequences in about 22 ms a step, and eight, its most,
     in under 40 ms: what more load costs first is speed, as on a GPU, and a place in the batch only
     then. Twelve full replicas yield some 2,400 tokens/s, so 12.5 requests/s of 100 output tokens
-    and canaries of 8 tokens each 2 s use 53 % of three zones and 80 % of two. On two zones 1 % of
-    the tokens come too late; with five slots of 24 ms, which yield nearly as much, it would be 8 %.
+    and canaries of 8 tokens each 2 s use 53 % of three zones and 80 % of two. Slots to spare
+    are what keeps first tokens in time on two zones: five slots of 24 ms yield nearly as much, and
+    requests queue there beside free slots of other replicas.
     """
 
     step_base: float = Field(
