@@ -25,7 +25,7 @@ LAB = {
 NewFleet = Callable[..., FleetUp]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def few_users(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """Options of `up` for a tenth of the usual traffic, so that two cores carry two fleets and the tests.
 
@@ -39,7 +39,7 @@ def few_users(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return ("--trace", os.path.relpath(trace))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared(tmp_path_factory: pytest.TempPathFactory, few_users: tuple[str, str]) -> Iterator[FleetUp]:
     """A fleet that only watches, so that nothing but a test writes weights; whole between two tests."""
     fleet = FleetUp(tmp_path_factory.mktemp("e2e") / "f", "--mode", "observe", *few_users)

@@ -1,4 +1,6 @@
-"""One lab of real processes for the tests of this folder, and its ledger."""
+"""One lab of real processes for the tests of this folder, and its ledger. It ends with the folder: what comes after has
+the cores to itself.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from controlplane.kernel.clock import SystemClock
 from controlplane.store.database import Database
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab = Lab(tmp_path_factory.mktemp("lab"), LabSettings(seed=7))
     lab.start()
@@ -23,12 +25,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def state_dir(lab: Lab) -> Path:
     return lab.state_dir
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def database(state_dir: Path) -> Iterator[Database]:
     database = Database(f"sqlite:///{state_dir}/fleetward.db", SystemClock())
     database.migrate()
@@ -36,7 +38,7 @@ def database(state_dir: Path) -> Iterator[Database]:
     database.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ports(state_dir: Path) -> Iterator[DrillPorts]:
     ports = lab_drill_ports(state_dir)
     yield ports

@@ -87,7 +87,7 @@ def wait_ready(users: Users) -> None:
     users.lab.wait_ready(timeout=60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab = Lab(tmp_path_factory.mktemp("lab"), LabSettings(seed=11))
     lab.start()

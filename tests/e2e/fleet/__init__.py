@@ -1,0 +1,1 @@
+"""Embedded fleets, from their commands; most tests share one, which ends with the folder."""

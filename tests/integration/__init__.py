@@ -1,0 +1,1 @@
+"""Tests that need real processes beside them: Envoy, Prometheus, Redis, nodes, workers."""

@@ -1,0 +1,1 @@
+"""Faults and drills on real processes; one whole lab serves the folder, and ends with it."""
