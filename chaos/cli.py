@@ -133,6 +133,23 @@ def list_drills(state_dir: StateDir = DEFAULT_STATE, output: Output = Format.TAB
     _rows(output, rows, "No drill has run yet.")
 
 
+@drills.command("catalog")
+def list_catalog(state_dir: StateDir = DEFAULT_STATE, output: Output = Format.TABLE) -> None:
+    """List the drills that can be run by name: those that are shipped, and those in force here."""
+    from chaos.drills.library import known_drills
+
+    if (state_dir / "fleetward.db").exists():
+        with opened(state_dir) as (database, _), database.reading() as tx:
+            known = known_drills(tx)
+    else:
+        known = known_drills()
+    rows = [
+        {"drill": one.name, "service": one.spec.service, "does": one.spec.method, "purpose": one.spec.purpose}
+        for one in known.values()
+    ]
+    _rows(output, rows, "No drill is known.")
+
+
 @drills.command("report")
 def show_report(
     run: Annotated[str, typer.Argument(help="The id of a drill's run.")],

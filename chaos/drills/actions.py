@@ -1,4 +1,4 @@
-"""The steps of a drill, for the registry of actions; chaos's entry point in ``fleetward.actions``."""
+"""The steps of a drill, and the one that starts one; chaos's entry point in ``fleetward.actions``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from chaos.drills.exercise import StartExercise
 from chaos.drills.injection import InjectFault, RevertFaults
 from chaos.drills.observation import AwaitRestored, Judge, Observe
 from chaos.drills.preconditions import CheckPreconditions
+from chaos.drills.starting import StartDrill
 from controlplane.model.action import ActionRegistry
 
 
 def register(registry: ActionRegistry) -> None:
-    """Add the steps of drills."""
+    """Add the steps of drills, and `drill.start`."""
     steps = (
         CheckPreconditions(),
         InjectFault(),
@@ -21,6 +22,7 @@ def register(registry: ActionRegistry) -> None:
         RevertFaults(),
         AwaitRestored(),
         Report(),
+        StartDrill(),
     )
     for step in steps:
         registry.add(step.name, step)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
+from chaos.drills.children import find_child
 from chaos.drills.ports import DrillPorts
 from chaos.drills.truth import Aim, Truth
 from chaos.faults.life import FaultLife
@@ -24,7 +25,6 @@ from controlplane.model.records import FaultRecord, Run
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.store.database import Database
-from controlplane.store.runs import RunQuery
 from controlplane.store.transaction import Transaction
 
 M = TypeVar("M", bound=Model)
@@ -172,9 +172,7 @@ def starter(drill: str) -> str:
 
 def exercise_of(tx: Transaction, drill: str) -> Run | None:
     """Return the run of the playbook that a drill's run has started; None without one."""
-    mine = tx.runs.get(drill)
-    query = RunQuery(kind="playbook", trigger="manual", service=mine.service, created_after=mine.created_at)
-    return next((run for run in tx.runs.list(query) if run.started_by == starter(drill)), None)
+    return find_child(tx, drill, "playbook", starter(drill))
 
 
 def _exercise_ends_at(run: Run, drill: Drill) -> float:

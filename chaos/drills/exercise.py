@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from chaos.drills.case import Case, Exercised, Reverted, case_of, exercise_of, starter
+from chaos.drills.children import stop, stop_and_wait, told
 from chaos.drills.conclude import conclude_cut_short
 from chaos.drills.preconditions import EVERY, NoParameters
 from controlplane.act.byhand import Ask, Hand
-from controlplane.act.cancel import cancel_run
 from controlplane.kernel.errors import NotFound, Refused
 from controlplane.model.action import (
     Action,
@@ -26,17 +26,13 @@ from controlplane.model.action import (
 from controlplane.model.base import Model
 from controlplane.model.drill import Exercise
 from controlplane.model.outcome import Again, Done, Outcome
-from controlplane.model.records import Run
 from controlplane.model.states import is_final
-from controlplane.store.database import Database
 from controlplane.store.transaction import Transaction
 
 STEP = "exercise"
 FIELD = "exercise"
 END_WITHIN = 90.0
 """Seconds for which the drill waits for an exercise that was cancelled to take back what it did."""
-UNDO_PATIENCE = 5.0
-"""Seconds that an undo may hold a worker, well under a lease."""
 
 
 class StartExercise(Action[NoParameters]):
@@ -66,39 +62,28 @@ class StartExercise(Action[NoParameters]):
         return _done(Exercised(run=run.id))
 
     def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        database, drill = context.port(Database), context.run_id
-        deadline = context.clock.monotonic() + UNDO_PATIENCE
-        run = stop(database, drill, "the drill's run is undone")
-        while run is not None and not is_final(run.state) and context.clock.monotonic() < deadline:
-            context.clock.sleep(0.5)
-            run = stop(database, drill, "the drill's run is undone")
+        drill = context.run_id
+        run = stop_and_wait(context, lambda tx: exercise_of(tx, drill), starter(drill))
         case = case_of(context)
         conclude_cut_short(case.database, case.ports, case.run.id)
-        how = "it was not started" if run is None else f"{run.name} ({run.id}) is {run.state}"
-        return UndoResult(UndoStatus.UNDONE, how)
-
-
-def stop(database: Database, drill: str, reason: str) -> Run | None:
-    """Ask the exercise of a drill to end, if it has not, and return it as it is; None without one."""
-    with database.transaction() as tx:
-        run = exercise_of(tx, drill)
-        if run is None or is_final(run.state):
-            return run
-        return cancel_run(tx, run.id, by=starter(drill), reason=reason)
+        return UndoResult(UndoStatus.UNDONE, told(run))
 
 
 def wait_ended(case: Case, context: ActionContext) -> Outcome:
     """See to it that the exercise has ended; one that has not by now is cancelled, and waited for."""
-    run = stop(case.database, case.run.id, "its time in the drill is over")
+    drill = case.run.id
+    run = stop(
+        case.database, lambda tx: exercise_of(tx, drill), starter(drill), "its time in the drill is over"
+    )
     going = run is not None and not is_final(run.state)
-    now, told = context.clock.now(), "" if run is None else f"{run.name} ({run.id}) is {run.state}"
+    now = context.clock.now()
     if going and (now - context.started_at).total_seconds() < END_WITHIN:
-        return Again(EVERY, reason=told)
+        return Again(EVERY, reason=told(run))
     with case.database.transaction() as tx:
         settle_undo(tx, case)
     ended = None if going else now if run is None or run.ended_at is None else run.ended_at
     reverted = Reverted(
-        cleared_at=None if ended is None else ended.timestamp(), standing=(told,) if going else ()
+        cleared_at=None if ended is None else ended.timestamp(), standing=(told(run),) if going else ()
     )
     return Done(reverted.model_dump(mode="json", by_alias=True))
 

@@ -25,20 +25,34 @@ def shipped_drills() -> dict[str, Drill]:
     return {name: drill for name, drill in found.items() if isinstance(drill, Drill)}
 
 
+def known_drills(tx: Transaction | None = None) -> dict[str, Drill]:
+    """Return every drill that can be named, in the order of their names; without ``tx`` the shipped ones."""
+    applied = [] if tx is None else [Drill.model_validate(one.body) for one in tx.documents.active("Drill")]
+    known = {**shipped_drills(), **{one.name: one for one in applied}}
+    return {name: known[name] for name in sorted(known)}
+
+
 def find_drill(tx: Transaction, name: str) -> Drill:
     """Return the drill that ``name`` means.
 
-    Raises `NotFound` that names the nearest one, and `InvalidDocuments` for a file with mistakes.
+    Raises as `find_named`, and `InvalidDocuments` for a file with mistakes.
     """
     if Path(name).suffix in SUFFIXES:
         return _from_file(Path(name))
+    return find_named(tx, name)
+
+
+def find_named(tx: Transaction, name: str) -> Drill:
+    """Return the drill of that name: the revision in force, or the shipped one.
+
+    Raises `NotFound` that names the nearest one.
+    """
     revision = tx.documents.find("Drill", name)
     if revision is not None:
         return Drill.model_validate(revision.body)
     shipped = shipped_drills()
     if name not in shipped:
-        known = sorted({*shipped, *(one.name for one in tx.documents.active("Drill"))})
-        raise NotFound(f"no drill `{name}`", hint=did_you_mean(name, known))
+        raise NotFound(f"no drill `{name}`", hint=did_you_mean(name, list(known_drills(tx))))
     return shipped[name]
 
 

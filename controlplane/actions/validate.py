@@ -43,6 +43,7 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
                 names = Names(data["spec"], actions)
                 bundle.problems += [
                     *_steps(document, actions, names),
+                    *_named_documents(document, actions, known),
                     *_expressions(document, names),
                     *_step_expressions(document, names),
                     *_triggers(document, known),
@@ -92,6 +93,19 @@ def _steps(document: Document, actions: ActionRegistry, names: Names) -> Finding
                 yield document.problem(
                     (*path, "with", *inner), message, suggestion, key=message.startswith("unknown")
                 )
+
+
+def _named_documents(document: Document, actions: ActionRegistry, known: dict[str, set[str]]) -> Findings:
+    """Look up the documents that steps name in plain text."""
+    for index, step in _items(document.data["spec"].get("steps")):
+        uses, given = step.get("uses"), step.get("with")
+        if uses not in actions or not isinstance(given, dict):
+            continue
+        action = actions.get(str(uses))
+        for field, kind in action.references.items():
+            if field in given and not templates_in(given[field]):
+                names = {kind: known[kind] | set(action.shipped(kind))} if kind in known else {}
+                yield from _reference(document, ("spec", "steps", index, "with", field), kind, names)
 
 
 def _expressions(document: Document, names: Names) -> Findings:
@@ -150,12 +164,10 @@ def _reference(document: Document, path: Path, kind: str, known: dict[str, set[s
             value = value[part]
         else:
             value = value.get(part) if isinstance(value, dict) else None
-        if value is None:
-            return
+    if not isinstance(value, str):
+        return
     if kind in known and value not in known[kind]:
-        yield document.problem(
-            path, f"there is no {kind} `{value}`", did_you_mean(str(value), list(known[kind]))
-        )
+        yield document.problem(path, f"there is no {kind} `{value}`", did_you_mean(value, list(known[kind])))
 
 
 def _escalations(document: Document, known: dict[str, set[str]]) -> Findings:

@@ -9,7 +9,7 @@ the undo record and the idempotency key are durable before the change is made.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -155,12 +155,19 @@ class Action(ABC, Generic[P]):
     """Kubernetes permissions, ``verb group/resource``; the chart's RBAC is made of these."""
     outputs: ClassVar[Mapping[str, str]] = {}
     """Names of outputs and what they mean."""
+    references: ClassVar[Mapping[str, str]] = {}
+    """Parameters that name a document, and of which kind: looked up before anything runs."""
 
     @abstractmethod
     def run(self, parameters: P, context: ActionContext) -> Outcome:
         """Do it, or a part of it. May raise errors of the kernel's tree; the engine maps them:
         `Unavailable` transient, `Ambiguous` ambiguous, `VersionConflict` transient, others permanent.
         """
+
+    def shipped(self, kind: str) -> Collection[str]:
+        """Return the names of that kind which can be referred to without a document."""
+        del kind
+        return ()
 
     def touches(self, parameters: P, context: ActionContext) -> list[Touch]:
         """List what `run` would change. Reads only. The guards judge this before the step starts."""

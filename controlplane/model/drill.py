@@ -148,6 +148,13 @@ class DrillSpec(Model):
     )
     limits: Limits = Limits()
 
+    @property
+    def method(self) -> str:
+        """What it does, in a few words: the kinds of its faults, or the playbook of its exercise."""
+        if self.exercise is not None:
+            return f"runs {self.exercise.playbook}"
+        return ", ".join(dict.fromkeys(fault.kind for fault in self.faults))
+
     @model_validator(mode="after")
     def _has_one_method(self) -> Self:
         if bool(self.faults) == (self.exercise is not None):

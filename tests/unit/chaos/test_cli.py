@@ -28,10 +28,14 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     world.database.close()
 
 
-def run(world: World, *words: str) -> tuple[int, str]:
+def _app() -> typer.Typer:
     app = typer.Typer()
     cli.register(app)
-    result = CliRunner().invoke(app, [*words, "--state-dir", str(world.ports.reports.parent)])
+    return app
+
+
+def run(world: World, *words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(_app(), [*words, "--state-dir", str(world.ports.reports.parent)])
     if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout
@@ -81,6 +85,22 @@ def test_a_drill_is_started_without_waiting_and_listed(world: World) -> None:
     assert code == 0
     listed = json.loads(run(world, "drill", "list", "-o", "json")[1])
     assert [(one["run"], one["verdict"]) for one in listed] == [(json.loads(told)["run"], None)]
+
+
+def test_the_catalogue_names_what_is_shipped_and_what_is_in_force(world: World, tmp_path: Path) -> None:
+    own = world.drill_running("rolling-restart", playbook="our-restart")
+    own = own.model_copy(update={"metadata": own.metadata.model_copy(update={"name": "our-drill"})})
+    with world.database.transaction() as tx:
+        tx.documents.put(own)
+    listed = {one["drill"]: one for one in json.loads(run(world, "drill", "catalog", "-o", "json")[1])}
+    assert listed["our-drill"]["does"] == "runs our-restart"
+    assert listed["gray-zone"]["does"] == "zone.gray"
+    assert list(listed) == sorted(listed)
+
+    elsewhere = CliRunner().invoke(
+        _app(), ["drill", "catalog", "--state-dir", str(tmp_path / "none"), "-o", "json"]
+    )
+    assert {one["drill"] for one in json.loads(elsewhere.stdout)} == set(listed) - {"our-drill"}
 
 
 def test_an_unknown_drill_is_answered_with_the_nearest(world: World) -> None:
