@@ -22,6 +22,7 @@ from controlplane.kernel.errors import Unavailable
 from controlplane.model.records import Run
 from controlplane.model.states import RunState, is_final
 from controlplane.store.database import Database
+from tests.support.ports import free_port
 from tests.support.steps import SERVICE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -30,12 +31,6 @@ WORKER = Path(__file__).with_name("worker_process.py")
 STAGES = 12
 PATIENCE = 150.0
 """Seconds: a bound for a machine that is busy with something else, not a measure of ours."""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _until(condition: Callable[[], bool], seconds: float, what: str) -> None:
@@ -50,7 +45,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.broker = f"redis://127.0.0.1:{self.port}/0"
         self.url = f"sqlite:///{folder / 'fleetward.db'}"
         self.log = folder / "effects.jsonl"

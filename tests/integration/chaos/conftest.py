@@ -1,5 +1,6 @@
-"""One lab of real processes for the tests of this folder, and its ledger. It ends with the folder: what comes after has
-the cores to itself.
+"""One lab of real processes for the tests of this folder, and its ledger.
+
+It ends with the folder: what comes after has the cores to itself.
 """
 
 from collections.abc import Iterator

@@ -23,6 +23,7 @@ import openai
 import pytest
 
 from chaos.lab import answers
+from tests.support.ports import free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
@@ -35,7 +36,7 @@ class NodeProcess:
     """A node started from a file, and how to speak with it."""
 
     def __init__(self, folder: Path) -> None:
-        self.ports = _free_ports(3)
+        self.ports = free_ports(3)
         self.socket = folder / "node.sock"
         self.config = folder / "node.json"
         self._log = folder / "node.log"
@@ -106,14 +107,6 @@ class NodeProcess:
     def stop(self) -> int:
         self.process.terminate()
         return self.process.wait(5)
-
-
-def _free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
 
 
 def until(condition: Callable[[], bool], seconds: float = 10) -> None:

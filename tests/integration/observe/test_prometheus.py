@@ -23,6 +23,7 @@ from controlplane.observe.observer import Observation, Observer
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import shipped
 from controlplane.observe.source import PrometheusSource
+from tests.support.ports import free_port
 from tests.unit.controlplane.decide.measured import SERVICE
 
 pytestmark = [
@@ -32,12 +33,6 @@ pytestmark = [
 
 INTERVAL = 0.5
 ZONE, NODE, NAME = "zone-a", "node-a1", "replica-a1-0"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Exporter:
