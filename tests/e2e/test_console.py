@@ -24,11 +24,15 @@ BUDGET_BYTES = 250_000
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+OPTIONS = {"pages": (), "journeys": (), "decisions": ("--asking",)}
+"""What the API is started with for each file of journeys."""
+
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A running API: its ``address``, its ``admin`` and its ``login`` token."""
+def served(tmp_path: Path, journeys: str) -> Iterator[dict[str, str]]:
+    """A running API: its ``address``, its ``admin`` and its ``login`` token, and what its options add."""
     argv = [sys.executable, "-m", "tests.support.console_server", "--state", str(tmp_path)]
+    argv += OPTIONS[journeys]
     process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -40,7 +44,7 @@ def served(tmp_path: Path) -> Iterator[dict[str, str]]:
             process.stdout.close()
 
 
-@pytest.mark.parametrize("journeys", ["pages", "journeys"])
+@pytest.mark.parametrize("journeys", OPTIONS)
 def test_the_console_in_a_browser(served: dict[str, str], journeys: str) -> None:
     if not (WEB / "dist" / "index.html").is_file():
         pytest.fail("the console is not built: run `make setup`")

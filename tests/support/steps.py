@@ -61,7 +61,7 @@ class Signals:
     ``part``: the verdict on a threshold of replica-a1-0.
     """
 
-    clock: VirtualClock
+    clock: Clock
     canary: bool | None = True
     slo: bool | None = True
     clients: bool | None = True

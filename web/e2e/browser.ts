@@ -7,7 +7,7 @@ export const address = required('FLEETWARD_E2E_ADDRESS');
 export const adminToken = required('FLEETWARD_E2E_ADMIN');
 export const loginToken = required('FLEETWARD_E2E_LOGIN');
 
-function required(name: string): string {
+export function required(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: run the journeys through tests/e2e/test_console.py`);
   return value;

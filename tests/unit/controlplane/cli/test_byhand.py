@@ -39,7 +39,7 @@ ZONE = "chat/local/zone-a"
 def fleet(fleetward: Fleetward, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryPlatform:
     """A fleet in memory in place of the one that an address would lead to; the files are loaded."""
     made = MemoryPlatform(SystemClock())
-    signals = Signals(SystemClock())  # type: ignore[arg-type]  # any clock will do
+    signals = Signals(SystemClock())
 
     def ports(_: object, database: Database) -> dict[type, object]:
         return {Platform: made, SignalReader: signals}
