@@ -9,6 +9,7 @@ from controlplane.model.records import FaultRecord, Run
 from controlplane.model.report import (
     DrillReport,
     DrillVerdict,
+    ExerciseReport,
     FaultReport,
     ProbeReport,
     StoredReport,
@@ -22,6 +23,7 @@ from tests.support.console_fleet import INJECTED_AGO, ago
 from tests.support.console_story import write_run
 
 DRILL, PASSED, FAILED = "run-drill-now", "run-drill-passed", "run-drill-failed"
+EXERCISE = "run-drill-exercise"
 ZONE_B = "chat/local/zone-b"
 
 REASONS = {
@@ -36,6 +38,7 @@ def tell(tx: Transaction) -> None:
     """Write the drills."""
     _running_drill(tx, tx.now)
     _past_drills(tx, tx.now)
+    _past_exercise(tx, tx.now)
 
 
 def _running_drill(tx: Transaction, now: datetime) -> None:
@@ -94,31 +97,57 @@ def _past_drills(tx: Transaction, now: datetime) -> None:
         ("run-drill-aborted", "gray-zone", DrillVerdict.ABORTED, RunState.CANCELLED, 260_000.0),
     )
     for run_id, name, verdict, state, began in stories:
-        tx.runs.add(
-            Run(
-                id=run_id,
-                kind="drill",
-                name=name,
-                service="chat",
-                trigger="schedule",
-                started_by="controller",
-                state=state,
-                created_at=ago(now, began),
-                started_at=ago(now, began),
-                ended_at=ago(now, began - 190),
-                result={"verdict": verdict.value},
-            ),
-            {},
-        )
         fault = _fault(
             run_id, name, "chat/local/zone-c", FaultState.VERIFIED_CLEAR, now, began - 40, began - 100
         )
         tx.faults.add(fault)
-        report = _report(run_id, name, verdict, now, began)
-        stored = StoredReport(
-            report=report, html=f"<!doctype html><title>{name}</title><h1>{name}</h1>", junit="<testsuites/>"
-        )
-        tx.snapshots.put(report_name(run_id), stored.model_dump(mode="json", by_alias=True))
+        _ended(tx, _report(run_id, name, verdict, now, began), state)
+
+
+def _past_exercise(tx: Transaction, now: datetime) -> None:
+    """Write a drill that broke nothing: it ran a playbook, and nobody noticed."""
+    began = 400_000.0
+    exercise = ExerciseReport(
+        run="run-past-00",
+        playbook="scheduled-restart",
+        target="chat/local",
+        state=RunState.SUCCEEDED,
+        started_at=ago(now, began - 40),
+        ended_at=ago(now, began - 160),
+    )
+    report = _report(EXERCISE, "rolling-restart", DrillVerdict.PASSED, now, began)
+    told = {
+        "purpose": "Prove that restarting every replica costs no client an answer",
+        "reasons": ("scheduled-restart succeeded after 120 s, and no client noticed",),
+        "hypothesis": "A rolling restart costs no request.",
+        "playbook_expected": "scheduled-restart",
+        "playbook": "scheduled-restart",
+        "faults": (),
+        "exercise": exercise,
+    }
+    _ended(tx, report.model_copy(update=told), RunState.SUCCEEDED)
+
+
+def _ended(tx: Transaction, report: DrillReport, state: RunState) -> None:
+    tx.runs.add(
+        Run(
+            id=report.run,
+            kind="drill",
+            name=report.drill,
+            service="chat",
+            trigger="schedule",
+            started_by="controller",
+            state=state,
+            created_at=report.started_at,
+            started_at=report.started_at,
+            ended_at=report.ended_at,
+            result={"verdict": report.verdict.value},
+        ),
+        {},
+    )
+    page = f"<!doctype html><title>{report.drill}</title><h1>{report.drill}</h1>"
+    stored = StoredReport(report=report, html=page, junit="<testsuites/>")
+    tx.snapshots.put(report_name(report.run), stored.model_dump(mode="json", by_alias=True))
 
 
 def _report(run: str, name: str, verdict: DrillVerdict, now: datetime, began: float) -> DrillReport:

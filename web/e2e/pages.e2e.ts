@@ -20,6 +20,7 @@ const pages: [path: string, heading: string][] = [
   ['/drills', 'Drills'],
   ['/drills/run-drill-passed', 'zone-outage'],
   ['/drills/run-drill-failed', 'hanging-engine'],
+  ['/drills/run-drill-exercise', 'rolling-restart'],
   ['/sign-in', 'Sign in'],
   ['/nowhere', 'Nothing here'],
 ];

@@ -64,7 +64,7 @@ export function chartOptions(
   const first = series[0];
   return {
     ...size,
-    padding: [8, 8, 0, 0],
+    padding: [8, 24, 0, 0], // on the right for half of the last time
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.12 : 1] } },
