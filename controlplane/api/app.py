@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from controlplane.api import console, problems
 from controlplane.api.gate import Gate
-from controlplane.api.metrics import Measured, StateCollector
+from controlplane.api.metrics import Measured
 from controlplane.api.routes import (
     alerts,
     decisions,
@@ -35,6 +35,7 @@ from controlplane.api.routes import (
     session,
 )
 from controlplane.api.services import Services
+from controlplane.api.state_metrics import StateCollector
 from controlplane.api.stream import EventSource, Hub
 from controlplane.kernel.errors import InvalidInput
 from controlplane.model.overview import OVERVIEW

@@ -275,6 +275,12 @@ class RunRepository(Repository):
         found = self.unit.rows(_DUE, {"b_now": self.now, "b_lost": lost, "b_limit": limit})
         return [row["id"] for row in found]
 
+    def overdue(self, seconds: float) -> int:
+        """Count the runs that nobody holds though they have been due for longer than this."""
+        late = self.now - timedelta(seconds=seconds)
+        found = select(func.count()).select_from(runs).where(runs.c.due_at <= late, _FREE)
+        return int(self.unit.scalar(found.params(b_now=self.now)))
+
     def mark_sent(self, run_ids: Iterable[str]) -> None:
         """Remember that these were given to the carrier now."""
         self.unit.write(update(runs).where(runs.c.id.in_(list(run_ids))).values(sent_at=self.now))

@@ -31,6 +31,11 @@ class SnapshotRepository(Repository):
         row = self.unit.row(self._newest(name, service).with_only_columns(snapshots.c.at))
         return None if row is None else row["at"]
 
+    def services(self, name: str) -> list[str]:
+        """List the services that have a snapshot of that name."""
+        found = select(snapshots.c.service).where(snapshots.c.name == name).order_by(snapshots.c.service)
+        return [str(row["service"]) for row in self.unit.rows(found)]
+
     @staticmethod
     def _newest(name: str, service: str | None) -> Any:
         found = select(snapshots).where(snapshots.c.name == name)

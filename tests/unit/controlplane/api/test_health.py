@@ -29,29 +29,8 @@ def test_another_schema_is_alive_but_not_ready(client: TestClient, database: Dat
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
 
-def metric(text_: str, name: str) -> float:
-    line = next(line for line in text_.splitlines() if line.startswith((f"{name} ", f"{name}{{")))
-    return float(line.rsplit(" ", 1)[1])
-
-
-def test_metrics_count_the_fleets_state(client: TestClient) -> None:
-    body = client.get("/metrics").text
-    assert metric(body, "fleetward_incidents_open") == 3
-    assert metric(body, "fleetward_runs_active") == 2
-    assert metric(body, "fleetward_out_of_service") == 1
-    assert metric(body, "fleetward_tick_age_seconds") == 0
-    assert metric(body, "fleetward_database_up") == 1
-
-
 def test_requests_are_counted_by_route_not_by_path(client: TestClient) -> None:
     client.get(f"/api/v1/runs/{FAILOVER}")
     body = client.get("/metrics").text
     assert 'fleetward_api_requests_total{method="GET",route="/runs/{run_id}",status="200"} 1.0' in body
     assert FAILOVER not in body
-
-
-def test_without_the_database_metrics_say_so(client: TestClient, database: Database) -> None:
-    with database.transaction() as tx:
-        tx.connection.execute(text("drop table incidents"))
-    body = client.get("/metrics").text
-    assert metric(body, "fleetward_database_up") == 0
