@@ -127,6 +127,7 @@ def course_of(case: Case, truth: Truth, aborted: str | None = None) -> Course:
         restored_within=spec.recovery.restored_within,
         steady_from=ready.steady_from,
         armed_at=case.armed_at or truth.now,
+        tiers=spec.recovery.tiers,
         injected_at=case.injected_at,
         judged_at=judged.judged_at if judged else reverted.cleared_at if reverted else None,
         restored_from=restored.restored_from if restored else None,
@@ -160,10 +161,12 @@ def _report(
         mitigated_at=_moment(judgement.mitigated_at),
         recovered_at=_moment(judgement.recovered_at),
         recovery_within=spec.recovery.within,
+        recovery_tiers=spec.recovery.tiers,
         playbook_expected=_expected(case),
         playbook=found.playbook,
         playbook_run=found.playbook_run,
         tokens=_tokens(_kept(case, truth, course)),
+        refused=_refused(truth, course),
         probes=tuple(reports),
         faults=fault_reports(case),
         exercise=exercise_report(case),
@@ -196,6 +199,16 @@ def _tokens(kept: Kept | None) -> TokensKept:
             "baseline": baseline,
         }
     )
+
+
+def _refused(truth: Truth, course: Course) -> dict[str, int]:
+    """Count who was turned away from the injection to the end of the drill."""
+    if course.injected_at is None:
+        return {}
+    end = truth.now if course.ended_at is None else course.ended_at
+    return {
+        tier or "no tier": count for tier, count in sorted(truth.refused(course.injected_at, end).items())
+    }
 
 
 def _values(case: Case) -> Mapping[Phase, Values]:

@@ -54,7 +54,7 @@ class Observe(Action[NoParameters]):
         if aborted:
             return _observed(aborted=aborted, reason=aborted, values=values)
         deadline = injected_at + case.drill.spec.recovery.within
-        moment = mitigation(truth, case.aim, since=injected_at, until=truth.now)
+        moment = _mitigation(case, truth, injected_at)
         if moment.at is None and moment.earliest > deadline:
             return _observed(reason="not mitigated in time", values=values)
         if now >= ends_at:
@@ -87,7 +87,7 @@ class Judge(Action[NoParameters]):
                 return Again(EVERY, reason=str(error))
             return Done(Judged(judged_at=now).model_dump(mode="json", by_alias=True))
         deadline = injected_at + case.drill.spec.recovery.within
-        moment = mitigation(truth, case.aim, since=injected_at, until=truth.now)
+        moment = _mitigation(case, truth, injected_at)
         stopped = case.found("observe", Observed)
         if (
             _hangs_on_open_requests(moment, deadline)
@@ -149,6 +149,11 @@ def restored_from(case: Case) -> float | None:
     mitigated = judged.mitigated_at if judged is not None else None
     since = reverted.cleared_at if mitigated is None or case.exercise is not None else mitigated
     return max(changed, since)
+
+
+def _mitigation(case: Case, truth: Truth, injected_at: float) -> Moment:
+    tiers = case.drill.spec.recovery.tiers
+    return mitigation(truth, case.aim, since=injected_at, until=truth.now, tiers=tiers)
 
 
 def _recovery(case: Case, truth: Truth, since: float) -> Moment:

@@ -72,11 +72,32 @@ def _forbidden(case: Case) -> list[str]:
     present = case.policy.spec.environment if case.policy is not None else None
     if present != wanted:
         return [f"the drill is for environment `{wanted}`, this control plane is `{present or 'unnamed'}`"]
+    found = _misjudged(case)
+    if found:
+        return found
     freeze = case.policy.spec.freeze if case.policy is not None else ()
-    return [
-        f"frozen by {window.name} until {end.isoformat()}"
+    frozen = [
+        f"frozen by {window.name} until {end.isoformat()}" + (f": {window.reason}" if window.reason else "")
         for window, end in open_windows(freeze, case.service.name, case.database.now())
     ]
+    with case.database.reading() as tx:
+        raised = tx.freezes.in_force(case.service.name)
+    return frozen + [f"frozen by {one.by} until {one.expires_at.isoformat()}: {one.reason}" for one in raised]
+
+
+def _misjudged(case: Case) -> list[str]:
+    """List what is wrong with the tiers that a drill names: it may not look away from who must be served."""
+    spec, tiers = case.drill.spec, {tier.name: tier for tier in case.service.spec.tiers}
+    named = {*spec.recovery.tiers, *(name for one in spec.stop_conditions for name in one.tiers)}
+    named |= {name for probe in spec.hypothesis.probes for name in getattr(probe, "tiers", ())}
+    found = [f"the Service has no tier `{name}`" for name in sorted(named - tiers.keys())]
+    if spec.recovery.tiers:
+        found += [
+            f"recovery.tiers leaves out `{name}`, which may not be shed"
+            for name, tier in tiers.items()
+            if not tier.may_shed and name not in spec.recovery.tiers
+        ]
+    return found
 
 
 def _in_the_way(case: Case) -> list[str]:

@@ -111,7 +111,7 @@ def effective_share(
     """Judge the effective share of the probe's window ending at each of ``moments``; the worst counts."""
     shares = [truth.share(end - probe.window, end) for end in moments]
     values = [share.settled for share in shares if share.settled is not None]
-    demanded = f"at least {probe.at_least:.0%} over {probe.window:g} s"
+    demanded = f"at least {probe.at_least:.0%} over {probe.window:g} s{_whose(probe.tiers)}"
     if not values:
         return ProbeReport(name=probe.name, phase=phase, good=None, tolerance=demanded, detail="no requests")
     worst = min(values)
@@ -129,7 +129,7 @@ def first_token(probe: FirstTokenProbe, phase: Phase, truth: Truth, start: float
     """
     rows = truth.between(start, end)
     waits = [row.first_token_wait(truth.now) for row in rows]
-    demanded = f"no first token later than {probe.within:g} s"
+    demanded = f"no first token later than {probe.within:g} s{_whose(probe.tiers)}"
     if not waits:
         return ProbeReport(name=probe.name, phase=phase, good=None, tolerance=demanded, detail="no requests")
     worst = max(waits)
@@ -175,3 +175,7 @@ def within(probe: PrometheusProbe, phase: Phase, values: Iterable[float | None])
         name=probe.name, phase=phase, good=low <= worst <= high, value=known[-1], worst=worst,
         tolerance=demanded, samples=len(known),
     )  # fmt: skip
+
+
+def _whose(tiers: tuple[str, ...]) -> str:
+    return f" for {', '.join(tiers)}" if tiers else ""

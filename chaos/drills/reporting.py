@@ -73,6 +73,7 @@ def save(folder: Path, stored: StoredReport, result: Mapping[str, Any]) -> Path:
 def _milestones(report: DrillReport) -> list[tuple[str, datetime | None, float | None, str]]:
     """Return (name, time, seconds from the begin, what was demanded) of the drill's moments."""
     within = f"within {report.recovery_within:g} s" if report.recovery_within is not None else ""
+    whose = f" for {', '.join(report.recovery_tiers)}" if report.recovery_tiers else ""
     if report.exercise is not None:
         begun: list[tuple[str, datetime | None, str]] = [
             ("Begun", report.injected_at, "the playbook was started"),
@@ -83,9 +84,14 @@ def _milestones(report: DrillReport) -> list[tuple[str, datetime | None, float |
         begun = [
             ("Injected", report.injected_at, "put in force; its effect was then seen at the target"),
             ("Detected", report.detected_at, "first incident on the target; reported, never enough"),
-            ("Mitigated", report.mitigated_at, f"{within}: 10 s without new requests to the target at 0.95"),
+            (
+                "Mitigated",
+                report.mitigated_at,
+                f"{within}: 10 s without new requests to the target at 0.95{whose}",
+            ),
         ]
-    moments = [*begun, ("Recovered", report.recovered_at, "10 s at 0.95 with the original weights")]
+    last = ("Recovered", report.recovered_at, "10 s at 0.95 for everybody, with the original weights")
+    moments = [*begun, last]
     start = report.injected_at
     return [
         (name, at, (at - start).total_seconds() if at is not None and start is not None else None, why)

@@ -21,7 +21,7 @@ from controlplane.store.runs import RunQuery
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Who noticed: the first incident, and the first playbook, on what was hit."""
+    """Who noticed: the first incident on what was hit, and the playbook: the expected one, else the first."""
 
     detected_at: datetime | None = None
     playbook: str | None = None
@@ -44,7 +44,8 @@ def detection(case: Case) -> Detection:
         query = RunQuery(kind="playbook", service=case.service.name, created_after=since)
         runs = [one for one in tx.runs.list(query) if _concerns(case, one)]
     noticed = min((one.fired_at or one.opened_at for one in incidents), default=None)
-    first = min(runs, key=lambda one: one.created_at, default=None)
+    expected = case.drill.spec.recovery.playbook
+    first = min(runs, key=lambda one: (one.name != expected, one.created_at), default=None)
     return Detection(noticed, first.name if first else None, first.id if first else None)
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
@@ -24,6 +25,8 @@ from controlplane.model.service import Objectives
 
 TELLING = 0.25
 """Seconds from a request's last token until its row says so, at most."""
+REFUSED = 429
+"""What the gateway answers to who may come again later."""
 
 
 class Request(Model):
@@ -34,6 +37,7 @@ class Request(Model):
     seq: int
     planned_at: float
     sent_at: float
+    tier: str = ""
     first_token_at: float | None = None
     ended_at: float | None = None
     outcome: Literal["ok", "error", "timeout", "open"] = "open"
@@ -91,13 +95,16 @@ class Aim(Model):
     def is_hit_by(self, request: Request, *, good: bool | None) -> bool | None:
         """Tell whether the request went to the target; None while an open one has not said where it is.
 
-        A request that ended without saying counts as a hit, unless its client got what it asked for.
+        A request that ended without saying counts as a hit, unless its client got what it asked for or
+        was refused by the gateway. What was aimed at no part of the fleet is hit by nobody.
         """
+        if not (self.zones or self.replicas or self.uids):
+            return False
         if request.zone in self.zones or request.replica in self.replicas:
             return True
         if request.replica_uid in self.uids:
             return True
-        if request.zone is not None:
+        if request.zone is not None or request.status == REFUSED:
             return False
         return None if request.outcome == "open" else good is not True
 
@@ -172,6 +179,17 @@ class Truth:
             if one.sent_at <= moment
         ]
         return Truth(known, now=min(moment, self.now), objectives=self.objectives)
+
+    def of(self, tiers: Collection[str]) -> Truth:
+        """Return the requests of some tiers of clients alone; without any name, all."""
+        if not tiers:
+            return self
+        chosen = [one for one in self.requests if one.tier in tiers]
+        return Truth(chosen, now=self.now, objectives=self.objectives)
+
+    def refused(self, start: float, end: float) -> dict[str, int]:
+        """Return how many requests planned in [start, end) were answered 429, by tier."""
+        return dict(Counter(one.tier for one in self.between(start, end) if one.status == REFUSED))
 
     def _bounds(self, start: float, end: float) -> tuple[int, int]:
         return bisect_left(self._planned, start), bisect_left(self._planned, end)

@@ -4,7 +4,8 @@ Pure: rows in, judgement out; the same rows give the same judgement whoever asks
 What the control plane says of itself (incidents, runs) is reported elsewhere and never enough.
 
 * `mitigation`: start of the first 10 s with no new request to the target and an effective share
-  of at least 0.95. Only windows that end before the fault was taken back count.
+  of at least 0.95, of the tiers of clients that the drill names or of all. Only windows that end before
+  the fault was taken back count.
 * `recovery`: start of the first 10 s, with the original weights, in which every zone gets new
   requests in about its share from before, and the effective share is at least 0.95.
 * `judge`: aborted, else inconclusive (the truth cannot carry a verdict), else failed, else passed.
@@ -15,7 +16,7 @@ Times are unix seconds, shares 0..1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,18 +54,20 @@ class Moment:
         return self.at is not None and self.at <= self.earliest
 
 
-def mitigation(truth: Truth, aim: Aim, *, since: float, until: float) -> Moment:
+def mitigation(truth: Truth, aim: Aim, *, since: float, until: float, tiers: Collection[str] = ()) -> Moment:
     """Find the start of the first `WINDOW` in [since, until] without a new request to the target.
 
-    A window without any request is no evidence: nothing was served, nothing can be told.
+    A window without any request is no evidence: nothing was served, nothing can be told. With ``tiers``
+    their clients must be served, and whether those of the others are does not count.
     """
     certain, perhaps = truth.hits(aim)
+    clients = truth.of(tiers)
 
     def holds(start: float) -> bool | None:
         end = start + WINDOW
         if certain.count(start, end):
             return False
-        served = _is_served(truth, start, end)
+        served = _is_served(clients, start, end)
         return None if served and perhaps.count(start, end) else served
 
     return _first(truth, holds, since=since, until=until, also=[*certain.moments, *perhaps.moments])
@@ -131,8 +134,9 @@ class Course:
     ``steady_from`` to ``armed_at`` is the stretch before, judged on what was known at its end: what
     the fault broke later was not broken before. ``judged_at``: when the fault was about to be taken
     back; later windows do not count as mitigation. ``restored_from``: since when the original
-    weights stand again and the fault is clear. In sentences: ``unready``, why nothing was injected;
-    ``broken``, what the hypothesis' probes found; ``leftovers``, what still stands.
+    weights stand again and the fault is clear. ``tiers``: whose service is mitigation, all without one.
+    In sentences: ``unready``, why nothing was injected; ``broken``, what the hypothesis' probes found;
+    ``leftovers``, what still stands.
     """
 
     aim: Aim
@@ -140,6 +144,7 @@ class Course:
     restored_within: float
     steady_from: float
     armed_at: float
+    tiers: tuple[str, ...] = ()
     injected_at: float | None = None
     judged_at: float | None = None
     restored_from: float | None = None
@@ -201,7 +206,7 @@ def judge(truth: Truth, course: Course) -> Judgement:
         reasons = (course.aborted,) if course.aborted else course.unready
         return Judgement(verdict, (*(reasons or ("no fault was seen to take effect",)), *_standing(course)))
     judged_at = truth.now if course.judged_at is None else course.judged_at
-    mitigated = mitigation(truth, course.aim, since=injected_at, until=judged_at).at
+    mitigated = mitigation(truth, course.aim, since=injected_at, until=judged_at, tiers=course.tiers).at
     recovered = _recovered_at(truth, course, mitigated)
     doubts = doubts_about(truth, course)
     faults = _shortcomings(course, injected_at, mitigated, recovered)

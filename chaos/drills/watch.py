@@ -86,10 +86,11 @@ def _judge(
     match probe:
         case EffectiveShareProbe():
             steps = max(0, int(end - start - probe.window)) if phase == "during" else 0
-            return probes.effective_share(probe, phase, truth, [end - back for back in range(steps, -1, -1)])
+            moments = [end - back for back in range(steps, -1, -1)]
+            return probes.effective_share(probe, phase, truth.of(probe.tiers), moments)
         case FirstTokenProbe():
             first = start if phase == "during" else min(start, end - WINDOW)
-            return probes.first_token(probe, phase, truth, first, end)
+            return probes.first_token(probe, phase, truth.of(probe.tiers), first, end)
         case FailedRequestsProbe():
             first = start if phase == "during" else min(start, end - WINDOW)
             return probes.failed_requests(probe, phase, truth, first, end)
@@ -104,10 +105,10 @@ def stop_reason(case: Case, truth: Truth) -> str | None:
             if halt.service in {None, case.service.name}:
                 return f"halted by {halt.by}: {halt.reason}"
     for condition in case.drill.spec.stop_conditions:
-        share = truth.share(truth.now - condition.for_, truth.now)
+        share = truth.of(condition.tiers).share(truth.now - condition.for_, truth.now)
         floor = condition.effective_share_below
         if share.high is not None and share.high < floor:
-            return (
-                f"the effective share was under {floor:g} for {condition.for_:g} s: {share.high:.3f} at most"
-            )
+            whose = f" of {', '.join(condition.tiers)}" if condition.tiers else ""
+            span = f"under {floor:g} for {condition.for_:g} s"
+            return f"the effective share{whose} was {span}: {share.high:.3f} at most"
     return None

@@ -199,6 +199,11 @@ class MemoryDriver:
         sent = (surge.factor - 1) * RATE * (self._clock.monotonic() - since)
         return SurgeStatus(id=fault_id, sent=int(sent))
 
+    def surges(self) -> list[Surge]:
+        """Return the surges under way, as the users know them."""
+        self._tick()
+        return [surge for surge, _ in self._surges.values()]
+
     def is_observed(self) -> bool:
         self._tick()
         return self._runs(self._nodes[PROMETHEUS]) and PROMETHEUS not in self.unreachable

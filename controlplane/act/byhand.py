@@ -15,12 +15,13 @@ from controlplane.act.preview import PREVIEW, Looker
 from controlplane.act.scope import incident_scope
 from controlplane.act.start import StartRequest, Wake, start_run
 from controlplane.decide import guards
+from controlplane.decide.reach import reach_of
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import NotFound, Refused
 from controlplane.kernel.ids import new_id
 from controlplane.kernel.registry import did_you_mean
 from controlplane.kernel.templating import evaluate
-from controlplane.model.action import ActionRegistry, SignalReader, Touch
+from controlplane.model.action import ActionRegistry, Reach, SignalReader, Touch
 from controlplane.model.kind import Kind
 from controlplane.model.playbook import Playbook
 from controlplane.model.policy import Policy, PolicySpec
@@ -65,6 +66,7 @@ class _Case:
     view: guards.View
     request: StartRequest
     steps: tuple[PlannedStep, ...]
+    reach: Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ class Hand:
             started_by=ask.by,
             reason=f"started by {ask.by}" + (f": {ask.reason}" if ask.reason else ""),
         )
-        return _Case(ask, playbook, service, view, request, self._look(playbook, service, request, None))
+        steps = self._look(playbook, service, request, None)
+        return _Case(ask, playbook, service, view, request, steps, reach_of(playbook, self.actions))
 
     def _look(
         self,
@@ -269,11 +272,13 @@ def _judge(tx: Transaction, case: _Case) -> tuple[GuardVerdict, ...]:
             halts=tx.halts.in_force(),
             runs=runs,
             ledger=tx.ledger.list(),
+            freezes=tx.freezes.in_force(case.service.name),
             touches=touches,
             group=case.request.group,
             place=case.ask.target,
             by=case.ask.by,
             spent=spent(tx, case.playbook, case.service.name),
+            reach=case.reach,
         )
     )
 

@@ -178,6 +178,7 @@ def _judge(
         incident,
         guards.View(turn.now, service, policy, nothing),
         halts=turn.halts,
+        freezes=turn.tx.freezes.in_force(service.name),
         runs=[run for run in runs if run.id != turn.run.id],
         group=request.group,
         place=request.target or str(service.target),

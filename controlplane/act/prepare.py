@@ -22,7 +22,7 @@ from controlplane.decide.blast import blast_radius
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import Fenced, FleetwardError, InvalidInput, Unavailable
 from controlplane.kernel.templating import evaluate, render
-from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
+from controlplane.model.action import Action, ActionRegistry, Dimension, Touch, stays_within
 from controlplane.model.playbook import Step
 from controlplane.model.records import GuardVerdict, Halt, StepRecord, Verdict
 from controlplane.model.states import StepState
@@ -71,6 +71,9 @@ class PrepareStep:
             return Prepared(skip=True)
         rendered = render(self.step.with_, scope)
         touches = self.action.touches(validated(self.action, rendered), self.context)
+        if not stays_within(self.action.reach, touches):
+            msg = f"{self.step.uses} promises reach `{self.action.reach}`, and would take more out"
+            raise InvalidInput(msg, hint="this is an error of the action: its `reach` must be `out`")
         topology = None
         if any(takes_out(touch) for touch in touches):
             topology = self.context.port(Platform).topology(self.context.service.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from controlplane.actions.approval_request import ApprovalRequest
 from controlplane.actions.cache_prewarm import CachePrewarm
 from controlplane.actions.capacity_check import CapacityCheck
+from controlplane.actions.freeze import Freeze
 from controlplane.actions.gpu_recycle import GpuRecycle
 from controlplane.actions.halt import Halt
 from controlplane.actions.http_request import HttpRequest
@@ -29,6 +30,7 @@ BUILTIN = (
     ApprovalRequest,
     CachePrewarm,
     CapacityCheck,
+    Freeze,
     GpuRecycle,
     Halt,
     HttpRequest,

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from controlplane.kernel.durations import format_duration
-from controlplane.model.action import Action, ActionContext
+from controlplane.model.action import Action, ActionContext, Reach
 from controlplane.model.approval import Approvals, Question
 from controlplane.model.base import Duration, Model
 from controlplane.model.identity import Role
@@ -47,6 +47,7 @@ class ApprovalRequest(Action[ApprovalParameters]):
 
     name = "approval.request"
     parameters = ApprovalParameters
+    reach = Reach.NONE
     outputs: ClassVar = {
         "by": "who decided; `timeout` when nobody did",
         "comment": "what they said",

@@ -15,7 +15,7 @@ from pydantic import Field
 from controlplane.actions import weights
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import Unavailable
-from controlplane.model.action import Action, ActionContext
+from controlplane.model.action import Action, ActionContext, Reach
 from controlplane.model.base import Duration, Model
 from controlplane.model.outcome import Done, Failed, FailureKind, Outcome
 from controlplane.model.ports import Metrics
@@ -78,6 +78,7 @@ class CapacityCheck(Action[CapacityParameters]):
 
     name = "capacity.check"
     parameters = CapacityParameters
+    reach = Reach.NONE
     permissions = ("list core/nodes", "list core/pods", "get gateway.networking.k8s.io/httproutes")
     outputs: ClassVar = {
         "ratio": "capacity over demand; null when it is not known",

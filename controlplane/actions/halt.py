@@ -17,6 +17,7 @@ from controlplane.model.action import (
     ActionContext,
     Change,
     Dimension,
+    Reach,
     Touch,
     UndoRecord,
     UndoResult,
@@ -61,6 +62,7 @@ class Halt(Action[HaltParameters]):
 
     name = "halt"
     parameters = HaltParameters
+    reach = Reach.NONE
     reversible = True
     outputs: ClassVar = {"halt": "the halt's id", "until": "when it ends by itself"}
 

@@ -9,7 +9,16 @@ from pydantic import Field
 from controlplane.actions import admission
 from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.registry import did_you_mean
-from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
+from controlplane.model.action import (
+    Action,
+    ActionContext,
+    Change,
+    Dimension,
+    Reach,
+    Touch,
+    UndoRecord,
+    UndoResult,
+)
 from controlplane.model.base import Model, Name
 from controlplane.model.outcome import Again, Done, Failed, Outcome
 from controlplane.model.topology import Admission, WriteTag
@@ -46,6 +55,7 @@ class LoadShed(Action[ShedParameters]):
 
     name = "load.shed"
     parameters = ShedParameters
+    reach = Reach.SERVING
     reversible = True
     permissions = admission.PERMISSIONS
     outputs: ClassVar = {

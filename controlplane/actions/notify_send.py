@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from controlplane.model.action import Action, ActionContext, Change
+from controlplane.model.action import Action, ActionContext, Change, Reach
 from controlplane.model.base import Model, Name
 from controlplane.model.outcome import Again, Done, Outcome
 from controlplane.model.ports import Notification, Notifier, Severity
@@ -52,6 +52,7 @@ class NotifySend(Action[NotifyParameters]):
 
     name = "notify.send"
     parameters = NotifyParameters
+    reach = Reach.NONE
     outputs: ClassVar = {"to": "the channel or the address that took it"}
 
     def plan(self, parameters: NotifyParameters, context: ActionContext) -> list[Change]:

@@ -14,7 +14,7 @@ from controlplane.actions.schema import Schema, parameters_of, summary, tidied
 from controlplane.actions.semantics import CHECKS
 from controlplane.kernel import filters, sandbox, templating
 from controlplane.model import vocabulary
-from controlplane.model.action import Action
+from controlplane.model.action import Action, Reach
 from controlplane.model.states import FAULT_MOVES, INCIDENT_MOVES, RUN_MOVES, STEP_MOVES
 
 NOTE = "<!-- Made by `python -m controlplane.bootstrap.reference --write`; do not edit. -->"
@@ -78,9 +78,17 @@ def _action(action: Action[Any]) -> Iterator[str]:
         if action.idempotent
         else "no: it is looked for before a retry",
         "judged by the blast radius": _yes(judged),
+        "to the fleet, at most": _REACH[action.reach],
         "Kubernetes permissions": ", ".join(f"`{each}`" for each in action.permissions) or "none",
     }
     yield "\n".join(f"- {name}: {value}" for name, value in facts.items())
+
+
+_REACH = {
+    Reach.NONE: "nothing: it looks, tells people, asks them or stops automation; so it may run without sight",
+    Reach.SERVING: "changes it, and everything that serves goes on serving",
+    Reach.OUT: "may take something out of service",
+}
 
 
 def expressions_page() -> str:

@@ -14,7 +14,7 @@ from controlplane.kernel.clock import to_rfc3339
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import InvalidInput, Unavailable
 from controlplane.kernel.templating import check_expression, evaluate
-from controlplane.model.action import Action, ActionContext
+from controlplane.model.action import Action, ActionContext, Reach
 from controlplane.model.base import Duration, Model
 from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.ports import Metrics
@@ -61,6 +61,7 @@ class QueryWait(Action[WaitParameters]):
 
     name = "query.wait"
     parameters = WaitParameters
+    reach = Reach.NONE
     outputs: ClassVar = {
         "result": "the value that met the condition",
         "looks": "how often the query was asked",

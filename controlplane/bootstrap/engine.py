@@ -17,15 +17,16 @@ from controlplane.carrier import Sender
 from controlplane.model.action import SignalReader
 from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Engines, Halts, Metrics, Notifier, Web
+from controlplane.model.ports import Engines, Freezes, Halts, Metrics, Notifier, Web
 from controlplane.notify.web import AllowedWeb
-from controlplane.notify.webhook import WebhookNotifier
+from controlplane.notify.webhook import LOG, WebhookNotifier
 from controlplane.observe.prompts import HttpEngines
 from controlplane.observe.source import PrometheusSource
 from controlplane.platforms.lab import LabPlatform
 from controlplane.platforms.port import Platform
 from controlplane.settings import Settings
 from controlplane.store.database import Database
+from controlplane.store.freeze_port import StoreFreezes
 from controlplane.store.halt_port import StoreHalts
 from controlplane.store.signals import StoreSignals
 
@@ -41,6 +42,7 @@ def open_ports(settings: Settings, database: Database) -> dict[type, object]:
         Metrics: source,
         Notifier: WebhookNotifier(partial(_channels, database)),
         Engines: HttpEngines(),
+        Freezes: StoreFreezes(database),
         Halts: StoreHalts(database),
         Web: AllowedWeb(settings.outgoing_hosts),
     }
@@ -50,11 +52,11 @@ def open_ports(settings: Settings, database: Database) -> dict[type, object]:
 
 
 def _channels(database: Database) -> dict[str, str]:
-    """Return the notification channels of the policy in force, name to URL."""
+    """Return the notification channels of the policy in force, name to URL, or to the log."""
     with database.reading() as tx:
         policies = tx.documents.active("Policy")
     found = [Policy.model_validate(revision.body) for revision in policies]
-    return {channel.name: channel.url for policy in found for channel in policy.spec.channels}
+    return {channel.name: channel.url or LOG for policy in found for channel in policy.spec.channels}
 
 
 def process_name(role: str) -> str:

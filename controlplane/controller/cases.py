@@ -18,12 +18,22 @@ from controlplane.act.plan import RunPlan
 from controlplane.act.start import StartRequest, start_run
 from controlplane.controller.inputs import Documents
 from controlplane.decide import folding, guards, incidents, triggers
+from controlplane.decide.reach import reach_of
 from controlplane.kernel.errors import FleetwardError
 from controlplane.kernel.ids import new_id
 from controlplane.kernel.templating import evaluate
-from controlplane.model.action import Action, ActionRegistry, Dimension, Touch
+from controlplane.model.action import Action, ActionRegistry, Dimension, Reach, Touch
 from controlplane.model.playbook import Playbook
-from controlplane.model.records import Decision, GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
+from controlplane.model.records import (
+    Decision,
+    Freeze,
+    GuardVerdict,
+    Halt,
+    Incident,
+    OutOfService,
+    Run,
+    Verdict,
+)
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
@@ -40,9 +50,6 @@ RESOLVED = timedelta(seconds=60)
 FRESH_TICKS = 3
 """Ticks for which a part waits whether its zone is answered."""
 
-WORKED_ON = 30.0
-"""Seconds for which a part waits for a run that works on its zone."""
-
 HISTORY = timedelta(days=7)
 """How far back runs are looked at: the longest throttle that holds."""
 
@@ -56,6 +63,7 @@ class Records:
     halts: list[Halt]
     runs: list[Run]
     ledger: list[OutOfService]
+    freezes: list[Freeze]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +80,15 @@ class Desk:
     tick: float
 
     def decide(self, tx: Transaction) -> list[Run]:
-        """Settle everything that is called for and not answered yet, oldest incident first."""
+        """Settle everything that is called for and not answered yet, oldest incident first.
+
+        What is called for by the service as a whole comes last: it waits for what was begun for a part.
+        """
         found = tx.incidents.list(open=True, service=self.service.name)
         over = tx.incidents.list(open=False, service=self.service.name, limit=100)
         found += [each for each in over if each.resolved_at and each.resolved_at > self.now - RESOLVED]
         playbooks = list(self.documents.playbooks.values())
-        called = list(triggers.candidates(playbooks, found, self.facts))
+        called = sorted(triggers.candidates(playbooks, found, self.facts), key=_is_of_the_whole)
         if not called:
             return []
         records = self.records(tx)
@@ -101,6 +112,7 @@ class Desk:
                 halts=halts,
                 runs=runs,
                 ledger=ledger,
+                freezes=records.freezes,
                 touches=self._touches(each),
             )
             _, run = self.settle(tx, case)
@@ -113,7 +125,8 @@ class Desk:
     def records(self, tx: Transaction) -> Records:
         """Read what guards look at."""
         runs = tx.runs.list(RunQuery(service=self.service.name, ended_after=self.now - HISTORY), limit=1000)
-        return Records(tx.halts.in_force(self.now), runs, tx.ledger.list())
+        freezes = tx.freezes.in_force(self.service.name, self.now)
+        return Records(tx.halts.in_force(self.now), runs, tx.ledger.list(), freezes)
 
     def settle(self, tx: Transaction, case: guards.Case) -> tuple[Outcome, Run | None]:
         """Judge a case, record the decision, and start the run if nothing stands against it."""
@@ -121,7 +134,8 @@ class Desk:
         try:
             request = self._request(case)
             used = spent(tx, case.playbook, self.service.name)
-            verdicts = guards.judge(replace(case, group=request.group, spent=used))
+            reach = reach_of(case.playbook, self.actions)
+            verdicts = guards.judge(replace(case, group=request.group, spent=used, reach=reach))
             limits = guards.limits_of(verdicts)
             if not self._matches(case.playbook, request, limits):
                 reason = f"`{case.playbook.spec.when}` is false"
@@ -184,7 +198,7 @@ class Desk:
         parent = folding.parent_of(incident, found)
         if parent is not None and triggers.is_answerable(parent, playbooks):
             return parent
-        since = self.now - timedelta(seconds=WORKED_ON)
+        since = self.now - timedelta(seconds=guards.WORKED_ON)
         worked_on = {
             run.target
             for run in runs
@@ -238,6 +252,7 @@ class Desk:
         used = {step.uses for step in candidate.playbook.spec.steps}
         takes = any(
             type(self.actions.get(name)).touches is not Action.touches
+            and self.actions.get(name).reach is Reach.OUT
             for name in used
             if name in self.actions
         )
@@ -277,6 +292,10 @@ class Desk:
                 values=values | ({"reason": reason} if reason else {}),
             )
         )
+
+
+def _is_of_the_whole(candidate: triggers.Candidate) -> bool:
+    return Target.parse(candidate.incident.target).level == "service"
 
 
 def _outcome(verdicts: Sequence[GuardVerdict]) -> Outcome:

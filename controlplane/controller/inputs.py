@@ -28,6 +28,10 @@ LOST_AFTER = 30.0
 """Seconds after which a source that does not answer is lost, not merely stale."""
 
 
+_Seen = tuple[Weights, Topology, tuple[str, ...]]
+"""What one look at the platform yields: weights, topology, the tiers that are refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Documents:
     """The documents in force, and the hash of each revision by kind and name."""
@@ -86,36 +90,40 @@ class Fleet:
     a platform that hangs makes the fleet's picture old, not the tick.
     """
 
-    def __init__(self, platform: Platform, service: str) -> None:
+    def __init__(self, platform: Platform, service: Service) -> None:
         self.topology: Topology | None = None
         self.weights: Weights | None = None
         self.read_at: datetime | None = None
         self.error = "not asked yet"
-        self._platform, self._service = platform, service
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"fleet-{service}")
-        self._asked: tuple[datetime, Future[tuple[Weights, Topology]]] | None = None
+        self._platform, self._service = platform, service.name
+        self._sheds = bool(service.sheddable)
+        self.shed: tuple[str, ...] = ()
+        """The tiers of clients that the gateway refuses."""
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"fleet-{service.name}")
+        self._asked: tuple[datetime, Future[_Seen]] | None = None
 
     def look(self, now: datetime) -> None:
         """Ask the platform; keep the last picture when it does not answer."""
         asked_at, answer = self._asked or (now, self._pool.submit(self._read))
         self._asked = (asked_at, answer)
         try:
-            weights, topology = answer.result(PATIENCE)
+            seen = answer.result(PATIENCE)
         except TimeoutError:
             self.error = f"no answer within {PATIENCE:g} s"
             return
         except FleetwardError as error:
             self.error, self._asked = str(error), None
             return
-        self.weights, self.topology, self.read_at, self.error = weights, topology, asked_at, ""
+        (self.weights, self.topology, self.shed), self.read_at, self.error = seen, asked_at, ""
         self._asked = None
 
     def close(self) -> None:
         """Ask no more; an answer that is still on its way is not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self) -> tuple[Weights, Topology]:
-        return self._platform.weights(self._service), self._platform.topology(self._service)
+    def _read(self) -> _Seen:
+        shed = self._platform.admission(self._service).shed if self._sheds else ()
+        return self._platform.weights(self._service), self._platform.topology(self._service), shed
 
     def source(self, now: datetime) -> SourceState:
         """Return the platform as a source of observation."""

@@ -20,7 +20,17 @@ from controlplane.controller.dryrun import DryRuns
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
 from controlplane.controller.timetable import Timetable
-from controlplane.decide import alerts, cards, guards, incidents, picture, service_state, signals, triggers
+from controlplane.decide import (
+    alerts,
+    budgets,
+    cards,
+    guards,
+    incidents,
+    picture,
+    service_state,
+    signals,
+    triggers,
+)
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
 from controlplane.model.action import ActionRegistry
@@ -29,6 +39,7 @@ from controlplane.model.overview import OVERVIEW, HistoryPoint, Overview, Source
 from controlplane.model.records import Incident
 from controlplane.model.service import Service
 from controlplane.model.signals import SIGNALS, CanaryState, SignalsSnapshot, Verdict
+from controlplane.model.slo import Slo
 from controlplane.model.states import IncidentState
 from controlplane.model.target import Signal, Target
 from controlplane.model.topology import Topology
@@ -44,6 +55,9 @@ log = structlog.get_logger(__name__)
 
 WARM_TICKS = 2
 """Ticks a new leader must have seen before anything is started."""
+
+BUDGETS_EVERY = 30.0
+"""Seconds between two times that the error budgets are written down."""
 
 
 _BAD_STATES = {IncidentState.PENDING, IncidentState.FIRING, IncidentState.MITIGATED}
@@ -108,11 +122,13 @@ class ServiceTick:
     history: list[HistoryPoint] = field(default_factory=list)
     last_seen: dict[Signal, datetime] = field(default_factory=dict)
     cards: cards.CardBook | None = None
+    budgets: budgets.BudgetBook | None = None
+    budgets_saved: datetime | None = None
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
 
     def __post_init__(self) -> None:
-        self.fleet = Fleet(self.shared.platform, self.service.name)
+        self.fleet = Fleet(self.shared.platform, self.service)
 
     def start(self) -> None:
         """Start the canaries, and take over the history that was left behind."""
@@ -164,7 +180,15 @@ class ServiceTick:
         traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)
         found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
-        found += triggers.measured(playbooks, triggers.Look(targets, self.observer.measures, sight))
+        sources = (*needed, self.fleet.source(now))
+        look = triggers.Look(
+            targets,
+            self.observer.measures,
+            sight,
+            {each.name: each.state for each in sources},
+            self._budgets(slos, observation.evaluated_at),
+        )
+        found += triggers.measured(playbooks, look)
         with self.shared.database.reading() as tx:
             open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
             grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
@@ -179,9 +203,20 @@ class ServiceTick:
             self.prober.book.states(replicas, now, isolated),
             isolated,
             traffic,
-            (*needed, self.fleet.source(now)),
+            sources,
             {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
         )
+
+    def _budgets(self, slos: Sequence[Slo], at: datetime) -> dict[tuple[str, Target], float]:
+        """Count what the error budgets are made of; returns what is left of each, as far as it is known."""
+        if self.budgets is None:
+            with self.shared.database.reading() as tx:
+                body = tx.snapshots.get(budgets.SNAPSHOT, service=self.service.name)
+            self.budgets = budgets.BudgetBook.model_validate(body or {})
+        target = self.service.target
+        self.budgets = self.budgets.after(slos, target, self.observer.measures, at.timestamp())
+        left = {slo.name: self.budgets.left(slo) for slo in slos}
+        return {(name, target): share for name, share in left.items() if share is not None}
 
     def _cards(
         self,
@@ -217,6 +252,7 @@ class ServiceTick:
                 isolated=target in concluded.isolated,
                 out_of_service=any(claim.contains(target) for claim in held),
                 canary=concluded.canaries.get(str(target)),
+                refuses=self.fleet.shed,
             )
 
         return around
@@ -324,6 +360,14 @@ class ServiceTick:
             self.history = list(overview.history)
             tx.snapshots.put(SIGNALS, _json(snapshot), service=self.service.name, at=now)
             tx.snapshots.put(OVERVIEW, _json(overview), service=self.service.name, at=now)
+            self._save_budgets(tx, now)
+
+    def _save_budgets(self, tx: Transaction, now: datetime) -> None:
+        """Keep them now and then: what a crash loses is counted again, from the windows."""
+        due = self.budgets_saved is None or (now - self.budgets_saved).total_seconds() >= BUDGETS_EVERY
+        if self.budgets is not None and due:
+            tx.snapshots.put(budgets.SNAPSHOT, _json(self.budgets), service=self.service.name, at=now)
+            self.budgets_saved = now
 
 
 def _json(model: Model) -> dict[str, Any]:

@@ -80,6 +80,7 @@ class Timetable:
             halts=records.halts,
             runs=records.runs,
             ledger=records.ledger,
+            freezes=records.freezes,
             place=str(entry.target),
         )
         if due.lapsed:

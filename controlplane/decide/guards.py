@@ -13,11 +13,11 @@ from typing import Any
 
 from controlplane.decide import blast
 from controlplane.kernel.durations import format_duration
-from controlplane.model.action import Touch
+from controlplane.model.action import Reach, Touch
 from controlplane.model.base import MODES, Mode, strictest
 from controlplane.model.playbook import Playbook
 from controlplane.model.policy import PolicySpec
-from controlplane.model.records import GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
+from controlplane.model.records import Freeze, GuardVerdict, Halt, Incident, OutOfService, Run, Verdict
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Target
@@ -27,6 +27,9 @@ from controlplane.model.windows import open_windows
 ALLOW, REFUSE, WAIT = Verdict.ALLOW, Verdict.REFUSE, Verdict.WAIT
 
 TRIGGERS_HOLDER = "(triggering)"
+
+WORKED_ON = 30.0
+"""Seconds for which a part waits for a run at work on its zone, and the service for one on a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,15 @@ class Case:
     halts: Sequence[Halt] = ()
     runs: Sequence[Run] = ()
     ledger: Sequence[OutOfService] = ()
+    freezes: Sequence[Freeze] = ()
     touches: Sequence[Touch] = ()
     group: str | None = None
     place: str = ""
     by: str | None = None
     """The person who asks for it."""
     spent: int | None = None
+    reach: Reach = Reach.OUT
+    """The most that the playbook's actions may do to the fleet."""
 
     @property
     def target(self) -> Target:
@@ -127,10 +133,16 @@ def _modes(case: Case) -> dict[str, Mode | None]:
 
 
 def sources(case: Case) -> GuardVerdict:
-    """Refuse on old or missing sight: no data is not bad data. Wait while this leader is new."""
+    """Refuse on old or missing sight: no data is not bad data. Wait while this leader is new.
+
+    A playbook that cannot change the fleet needs no sight: telling people that nobody sees is what is left.
+    """
     view = case.view
     blind = sorted(f"{name} is {health}" for name, health in view.sources.items() if health != "fresh")
     values = {"sources": dict(view.sources), "ticks": view.ticks, "warm": view.warm}
+    if blind and case.reach is Reach.NONE:
+        text = f"{'; '.join(blind)}: its actions change nothing of the fleet"
+        return _say("sources", ALLOW, text, reach=case.reach.value, **values)
     if blind:
         return _say("sources", REFUSE, "; ".join(blind), **values)
     if not view.warm:
@@ -139,7 +151,11 @@ def sources(case: Case) -> GuardVerdict:
 
 
 def storm(case: Case) -> GuardVerdict:
-    """Refuse when everything looks broken: then suspect the observer."""
+    """Refuse when everything looks broken: then suspect the observer.
+
+    What takes nothing out of service may go on: if the observer is right, all zones at once is what too many
+    clients look like, and refusing some of them is the remedy.
+    """
     view, limits = case.view, case.view.policy.storm
     zones = case.view.service.zones
     share = view.unhealthy / view.replicas if view.replicas else 0.0
@@ -151,6 +167,10 @@ def storm(case: Case) -> GuardVerdict:
         "unhealthyShare": round(share, 4),
         "maxUnhealthy": limits.max_unhealthy,
     }
+    if case.reach is not Reach.OUT:
+        return _say(
+            "storm", ALLOW, "its actions take nothing out of service", reach=case.reach.value, **values
+        )
     if limits.all_zones_bad and len(zones) > 1 and len(set(view.bad_zones)) >= len(zones):
         text = f"all {len(zones)} zones are bad at once: suspect the observer"
         return _say("storm", REFUSE, text, **values)
@@ -183,11 +203,36 @@ def calm(case: Case) -> GuardVerdict:
 
 
 def folding(case: Case) -> GuardVerdict:
-    """Wait while the target's trouble is part of a wider one: what is done for that comes first."""
-    if case.parent is None:
-        return _say("folding", ALLOW, "it stands alone")
-    values = {"parent": case.parent.id, "target": case.parent.target}
-    return _say("folding", WAIT, f"part of {case.parent.id}, {case.parent.title}", **values)
+    """Wait while the target's trouble is part of a wider one: what is done for that comes first.
+
+    What is to be done for the whole service waits as well, for a while, for what is being done for a part of
+    it: clients who queue because a zone is lost need not be refused once the others have its traffic.
+    """
+    if case.parent is not None:
+        values = {"parent": case.parent.id, "target": case.parent.target}
+        return _say("folding", WAIT, f"part of {case.parent.id}, {case.parent.title}", **values)
+    work = _work_on_a_part(case)
+    if work is not None:
+        text = f"{work.id} ({work.name}) is at work on {work.target}, which may be all that is needed"
+        return _say("folding", WAIT, text, run=work.id, target=work.target)
+    return _say("folding", ALLOW, "it stands alone")
+
+
+def _work_on_a_part(case: Case) -> Run | None:
+    """Return the newest run under way on a part of the service, if the case is to change all of it."""
+    if case.incident is None or case.target.level != "service" or case.reach is Reach.NONE:
+        return None
+    since = case.view.now - timedelta(seconds=WORKED_ON)
+    found = [
+        run
+        for run in case.runs
+        if run.kind == "playbook"
+        and not is_final(run.state)
+        and run.created_at > since
+        and run.target is not None
+        and Target.parse(run.target).level != "service"
+    ]
+    return max(found, key=lambda run: run.created_at, default=None)
 
 
 def throttle(case: Case) -> GuardVerdict:
@@ -257,16 +302,16 @@ def blast_radius(case: Case) -> GuardVerdict:
 
 
 def freeze(case: Case) -> GuardVerdict:
-    """Wait or refuse, as the playbook says, while the policy freezes changes."""
-    frozen = open_windows(case.view.policy.freeze, case.target.service, case.view.now)
+    """Wait or refuse, as the playbook says, while the policy or a run has frozen changes."""
+    windows = open_windows(case.view.policy.freeze, case.target.service, case.view.now)
+    frozen = [(window.name, window.reason, end) for window, end in windows]
+    frozen += [(each.by, each.reason, each.expires_at) for each in case.freezes]
     if not frozen:
         return _say("freeze", ALLOW, "no freeze is in force")
-    window, end = max(frozen, key=lambda found: found[1])
+    who, why, end = max(frozen, key=lambda found: found[2])
     wish = case.playbook.spec.windows.in_freeze
-    values = {"window": window.name, "until": end.isoformat(), "inFreeze": wish}
-    text = f"frozen by {window.name} until {end.isoformat()}" + (
-        f": {window.reason}" if window.reason else ""
-    )
+    values = {"window": who, "until": end.isoformat(), "inFreeze": wish}
+    text = f"frozen by {who} until {end.isoformat()}" + (f": {why}" if why else "")
     verdict = {"wait": WAIT, "refuse": REFUSE, "run": ALLOW}[wish]
     return _say("freeze", verdict, text, **values)
 

@@ -2,9 +2,10 @@
 
 Hysteresis both ways. Bad at two ticks, or at one with a second witness, is firing; well for
 long enough is resolved. ``mitigated``: the clients are well while the target takes no
-traffic. ``resolved``: the canary was good for half a minute and the target has its traffic
-back. Where the observer is blind, the state is unknown, and nothing fires or heals. It
-returns what should change, and changes nothing.
+traffic, or the service is while some of its clients are refused. ``resolved``: the canary was good
+for half a minute and the target has its traffic back; of the service, nobody is refused any more.
+Where the observer is blind, the state is unknown, and nothing fires or heals. It returns what should
+change, and changes nothing.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class Circumstances:
 
     ``takes_traffic`` None: not known. ``isolated``: a replica that the platform keeps out of rotation.
     ``out_of_service``: a run or drill still holds the target.
+    ``refuses``: the tiers of clients that the gateway turns away.
     """
 
     now: datetime
@@ -76,6 +78,7 @@ class Circumstances:
     isolated: bool = False
     out_of_service: bool = False
     canary: CanaryState | None = None
+    refuses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +132,24 @@ def _from_pending(verdict: Verdict, memory: Memory, around: Circumstances) -> St
 
 
 def _mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> Step | None:
+    if _is_held(verdict, around):
+        if verdict.bad or memory.good_for(around.now) < HEALED_FOR:
+            return None
+        return Step(
+            IncidentState.MITIGATED, f"{', '.join(around.refuses)} is refused and the others are well"
+        )
     evacuated = _is_evacuated(verdict, around)
     if evacuated and memory.client_ticks >= CLIENT_TICKS:
         clients = verdict.state.clients_value
         seen = "" if clients is None else f": {clients:.4g}, objective {verdict.state.objective:.4g}"
         return Step(IncidentState.MITIGATED, f"it takes no traffic and the clients are well{seen}")
     return None
+
+
+def _is_held(verdict: Verdict, around: Circumstances) -> bool:
+    """Tell whether the service is only well because some of its clients are turned away."""
+    measured = verdict.signal.kind in {"slo", "threshold"}
+    return measured and verdict.signal.target.level == "service" and bool(around.refuses)
 
 
 def _is_evacuated(verdict: Verdict, around: Circumstances) -> bool:
@@ -150,7 +165,7 @@ def _is_evacuated(verdict: Verdict, around: Circumstances) -> bool:
 def _healed(
     verdict: Verdict, memory: Memory, around: Circumstances, *, mitigated: bool = False
 ) -> Step | None:
-    if verdict.bad or verdict.state.good is False:
+    if verdict.bad or verdict.state.good is False or _is_held(verdict, around):
         return None
     canary = around.canary if around.canary is not None and around.canary.good is not None else None
     level = verdict.signal.target.level
@@ -182,7 +197,8 @@ def _from_mitigated(verdict: Verdict, memory: Memory, around: Circumstances) -> 
         not around.isolated if verdict.signal.target.level == "replica" else around.takes_traffic is not False
     )
     if back and memory.bad_ticks >= BAD_TICKS:
-        return Step(IncidentState.FIRING, f"it has traffic again, and {words(verdict)}")
+        again = "" if verdict.signal.target.level == "service" else "it has traffic again, and "
+        return Step(IncidentState.FIRING, f"{again}{words(verdict)}")
     return _healed(verdict, memory, around, mitigated=True)
 
 

@@ -8,8 +8,8 @@ throttle lets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.decide.signals import Sight
@@ -45,6 +45,8 @@ class Look:
     targets: Sequence[Target]
     measures: Measures
     sight: Sight
+    sources: Mapping[str, str] = field(default_factory=dict)
+    budgets: Mapping[tuple[str, Target], float] = field(default_factory=dict)
 
     @property
     def at(self) -> datetime:
@@ -53,6 +55,9 @@ class Look:
     def value(self, indicator: str, target: Target) -> float | None:
         blind = self.is_blind(indicator, target.level)
         return None if blind else self.measures.value(indicator, target)
+
+    def budget(self, slo: str, target: Target) -> float | None:
+        return self.budgets.get((slo, target))
 
     def since(self, indicator: str) -> datetime:
         since = self.measures.store.window_start(0.0 if is_instant(indicator) else SHORT)

@@ -9,7 +9,7 @@ the undo record and the idempotency key are durable before the change is made.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,6 +38,20 @@ class Dimension(StrEnum):
     """It does not serve: restarting, drained, cordoned, broken on purpose."""
     NOTHING = "nothing"
     """It is looked at or written to, and goes on serving."""
+
+
+class Reach(StrEnum):
+    """The most that an action may do to the fleet, whatever its parameters: the engine holds it to that.
+
+    Guards that must judge before anything is looked at judge by this.
+    """
+
+    NONE = "none"
+    """It looks, tells people, asks them or stops automation: nothing of the fleet is another afterwards."""
+    SERVING = "serving"
+    """It changes the fleet, and everything that serves goes on serving."""
+    OUT = "out"
+    """It may take something out of service, or anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +165,8 @@ class Action(ABC, Generic[P]):
     """Whether `restore` can take it back."""
     idempotent: ClassVar[bool] = True
     """Whether doing it twice equals doing it once; others are observed before a retry."""
+    reach: ClassVar[Reach] = Reach.OUT
+    """What it may do at most; its `touches` stay within."""
     permissions: ClassVar[tuple[str, ...]] = ()
     """Kubernetes permissions, ``verb group/resource``; the chart's RBAC is made of these."""
     outputs: ClassVar[Mapping[str, str]] = {}
@@ -199,6 +215,11 @@ class Action(ABC, Generic[P]):
 
 
 ActionRegistry = Registry[Action[Any]]
+
+
+def stays_within(reach: Reach, touches: Sequence[Touch]) -> bool:
+    """Tell whether touches are no more than an action of this reach may have."""
+    return reach is Reach.OUT or all(touch.dimension is Dimension.NOTHING for touch in touches)
 
 
 class SignalReader(Protocol):

@@ -3,6 +3,9 @@
 Words follow Chaos Mesh (mode, value, duration, selector) and Chaos Toolkit (hypothesis,
 probe, tolerance). A duration is mandatory and recovery always happens.
 
+A refusal is no service: a request that was shed counts as bad, in the steady state, in the recovery and
+in the effective tokens. Where a drill is about the clients who must be served, it names their `tiers`.
+
 A drill without a fault is an exercise: a playbook that nothing calls for, such as a rolling restart, is run
 under traffic, and the clients must not notice.
 """
@@ -16,6 +19,11 @@ from pydantic import Field, model_validator
 from controlplane.model.base import Duration, Model, Name, Ratio
 from controlplane.model.kind import Kind
 from controlplane.model.playbook import Limits
+
+Tiers = Annotated[
+    tuple[Name, ...],
+    Field(description="clients of these tiers of the Service only; without any, all of them"),
+]
 
 UNNOTICED = "15s"
 """From the begin of an exercise, within which a stretch of good service must have begun."""
@@ -39,6 +47,7 @@ class EffectiveShareProbe(Model):
     type: Literal["effectiveShare"]
     at_least: Ratio
     window: Duration = Field(10.0, validate_default=False)
+    tiers: Tiers = ()
     when: tuple[Literal["start", "continuous", "end"], ...] = ("start", "end")
 
 
@@ -48,6 +57,7 @@ class FirstTokenProbe(Model):
     name: Name
     type: Literal["firstToken"]
     within: Duration
+    tiers: Tiers = ()
     when: tuple[Literal["start", "continuous", "end"], ...] = ("continuous",)
 
 
@@ -120,6 +130,11 @@ class Recovery(Model):
         None, description="the playbook that is expected to fire; reported, never enough"
     )
     within: Duration = Field(description="from injection to mitigation, judged on the yield")
+    tiers: Tiers = Field(
+        (),
+        description="the clients who must be served while the fault stands: none that may not be shed may be "
+        "left out; without any, all",
+    )
     detect_within: Duration | None = None
     restored_within: Duration = Field(
         180.0, description="from the fault's end to full service", validate_default=False
@@ -131,6 +146,7 @@ class StopCondition(Model):
 
     effective_share_below: Ratio
     for_: Duration = Field(10.0, alias="for", validate_default=False)
+    tiers: Tiers = ()
 
 
 class DrillSpec(Model):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from controlplane.model.base import Mode, Model, Name, Quantity, Ratio
 from controlplane.model.kind import Kind
@@ -12,11 +12,21 @@ from controlplane.model.playbook import Limits
 from controlplane.model.windows import Window
 
 
-class Webhook(Model):
-    """Where notifications of a channel go: one HTTP POST of JSON."""
+class Channel(Model):
+    """Where notifications go: one HTTP POST of JSON, or a line of the log of the worker that sends them."""
 
     name: Name
-    url: str = Field(pattern=r"^https?://")
+    url: str | None = Field(None, pattern=r"^https?://", description="the address of a webhook")
+    log: bool = Field(
+        default=False, description="in place of `url`: where logs are what people watch, as on a laptop"
+    )
+
+    @model_validator(mode="after")
+    def _goes_to_one_place(self) -> Self:
+        if (self.url is None) != self.log:
+            msg = "write either `url` or `log: true`"
+            raise ValueError(msg)
+        return self
 
 
 class Storm(Model):
@@ -36,7 +46,7 @@ class PolicySpec(Model):
     storm: Storm = Storm()
     freeze: tuple[Window, ...] = Field((), description="no drill, and only playbooks that say so")
     maintenance: tuple[Window, ...] = Field((), description="when playbooks that ask for it may start")
-    channels: tuple[Webhook, ...] = ()
+    channels: tuple[Channel, ...] = ()
 
 
 class Policy(Kind):

@@ -1,4 +1,4 @@
-"""What runs ask of the outside beside the platform: numbers, messages to people, halts, HTTP calls.
+"""What runs ask of the outside beside the platform: numbers, messages to people, halts, freezes, HTTP calls.
 
 Protocols only; `controlplane.bootstrap` picks who implements them, and hands them to
 actions through ``context.port``. `SignalReader` stands beside the contract of a step in
@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from pydantic import Field
 
 from controlplane.model.base import Model
-from controlplane.model.records import Halt
+from controlplane.model.records import Freeze, Halt
 
 Severity = Literal["info", "warning", "critical"]
 
@@ -69,6 +69,22 @@ class Halts(Protocol):
 
     def lift(self, halt_id: str) -> Halt:
         """End a halt; lifting a lifted one changes nothing. Raises `NotFound`."""
+        ...
+
+
+class Freezes(Protocol):
+    """Port: freezes of a service's changes, kept where guards and drills look."""
+
+    def add(self, freeze: Freeze) -> Freeze:
+        """Put a freeze in force; one with its id that is there already is left and returned as it stands."""
+        ...
+
+    def get(self, freeze_id: str) -> Freeze | None:
+        """Return a freeze, lifted or not; None when there never was one."""
+        ...
+
+    def lift(self, freeze_id: str) -> Freeze:
+        """End a freeze; lifting a lifted one changes nothing. Raises `NotFound`."""
         ...
 
 

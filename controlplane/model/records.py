@@ -309,6 +309,22 @@ class Halt(Record):
     lifted_at: datetime | None = None
 
 
+class Freeze(Record):
+    """A stop of changes that are no remedies: drills, and playbooks that do not say otherwise.
+
+    It ends at its time, when it is lifted, or with the ``incident`` that it was raised for.
+    """
+
+    id: str
+    service: str
+    reason: str
+    by: str
+    incident: str | None = None
+    created_at: datetime
+    expires_at: datetime
+    lifted_at: datetime | None = None
+
+
 class Event(Record):
     """Something changed: thin, so that readers fetch what they show. ``id`` is the stream's id."""
 

@@ -18,7 +18,7 @@ from controlplane.model.kind import Kind
 from controlplane.model.outcome import FailureKind
 from controlplane.model.playbook import Limits
 from controlplane.model.records import Verdict
-from controlplane.model.service import Prompt
+from controlplane.model.service import Prompt, Tier
 from controlplane.model.states import IncidentState, RunState, StepState
 from controlplane.model.windows import Window
 
@@ -97,6 +97,8 @@ class FleetShape(Model):
     down: tuple[str, ...] = Field((), description="replicas, nodes or zones that do not serve, by name")
     isolated: tuple[str, ...] = Field((), description="replicas that run out of rotation, by name")
     held: tuple[Held, ...] = Field((), description="what counts as out of service through others")
+    tiers: tuple[Tier, ...] = Field((), description="tiers of clients; left out: those of the Service")
+    shed: tuple[Name, ...] = Field((), description="tiers of clients that are refused")
 
 
 class Frame(Model):
@@ -230,6 +232,7 @@ class FleetExpectation(Model):
     isolated: tuple[str, ...] | None = Field(None, description="replicas out of rotation, by name")
     restarted: tuple[str, ...] | None = Field(None, description="replicas by name, in order")
     writes: int | None = Field(None, ge=0, description="effects of the run, counted at the platform")
+    shed: tuple[str, ...] | None = Field(None, description="tiers of clients that are refused")
     held: tuple[str, ...] | None = Field(
         None, description="targets that still count as out of service, by whomever"
     )

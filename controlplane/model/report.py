@@ -108,6 +108,13 @@ class DrillReport(Model):
     recovery_within: float | None = Field(
         default=None, description="seconds allowed from injection to mitigation"
     )
+    recovery_tiers: tuple[str, ...] = Field(
+        default=(), description="tiers of clients whose service counts as mitigation; empty for all"
+    )
+    refused: dict[str, int] = Field(
+        default_factory=dict,
+        description="requests answered 429 from the injection to the end, by tier: none of them is effective",
+    )
     playbook_expected: str | None = None
     playbook: str | None = Field(default=None, description="the playbook that fired, None if none did")
     playbook_run: str | None = None

@@ -109,6 +109,11 @@ class Service(Kind):
         return Target(self.name, self.spec.cluster)
 
     @property
+    def sheddable(self) -> list[str]:
+        """Names of the tiers of clients that may be shed, as written."""
+        return [tier.name for tier in self.spec.tiers if tier.may_shed]
+
+    @property
     def zones(self) -> list[str]:
         """Names of the zones, as written: what expressions call ``service.zones``."""
         return [zone.name for zone in self.spec.zones]

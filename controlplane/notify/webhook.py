@@ -1,4 +1,4 @@
-"""Messages as one HTTP POST of JSON: to a channel of the policy, or to an address.
+"""Messages as one HTTP POST of JSON: to a channel of the policy (which may be the log), or to an address.
 
 At least once: whoever receives can tell a repetition by the ``Idempotency-Key`` header. Channels
 may name secrets, ``${env:NAME}``, which are filled in here and appear nowhere else; addresses
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import structlog
 
 from controlplane.kernel.errors import InvalidInput, Refused, Unavailable
 from controlplane.kernel.registry import did_you_mean
@@ -22,6 +23,11 @@ from controlplane.notify.addresses import Destination, Resolve, destination, res
 TIMEOUT = httpx.Timeout(connect=1.5, write=0.5, read=3.0, pool=0.0)
 """Seconds for each phase; 5 together, shorter than a lease."""
 
+LOG = "log:"
+"""What stands in for a URL where messages go to the log."""
+
+log = structlog.get_logger(__name__)
+
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAY_MEND = frozenset({408, 425, 429})
 
@@ -29,7 +35,7 @@ _MAY_MEND = frozenset({408, 425, 429})
 class WebhookNotifier:
     """Implements `controlplane.model.ports.Notifier`. Safe between threads.
 
-    ``channels`` is asked at each message for the policy's channels, name to URL; ``hosts`` are
+    ``channels`` is asked at each message for the policy's channels, name to URL or `LOG`; ``hosts`` are
     the patterns of host names that may be called.
     """
 
@@ -58,6 +64,10 @@ class WebhookNotifier:
     ) -> None:
         name = f"channel `{channel}`" if channel is not None else "the webhook"
         target = self._target(channel, url)
+        if target == LOG:
+            told = {"title": notification.title, "text": notification.text, "severity": notification.severity}
+            log.warning("message", channel=channel, key=key, **told, **notification.facts)
+            return
         where = destination(target, hosts=self._hosts, resolver=self._resolver)
         request = _request(target, where, notification, key)
         try:

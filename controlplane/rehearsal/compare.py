@@ -195,6 +195,7 @@ def _compare_fleet(expected: FleetExpectation, ending: Ending, wanted: list[str]
         "isolated": list(ending.isolated),
         "restarted": restarted,
         "writes": len(ending.writes),
+        "shed": list(ending.shed),
         "held": list(ending.held),
     }
     asked = expected.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -25,7 +25,7 @@ from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
 from controlplane.model.action import ActionRegistry, Dimension, SignalReader
 from controlplane.model.approval import ApprovalRecord, Approvals
-from controlplane.model.ports import Engines, Halts, Metrics, Notifier, Web
+from controlplane.model.ports import Engines, Freezes, Halts, Metrics, Notifier, Web
 from controlplane.model.records import (
     AttemptRecord,
     Decision,
@@ -57,6 +57,7 @@ from controlplane.rehearsal.world import (
     check_target,
     take_down,
 )
+from controlplane.store.freeze_port import StoreFreezes
 from controlplane.store.halt_port import StoreHalts
 from controlplane.store.memory import MemoryDatabase
 from controlplane.store.transaction import Transaction
@@ -82,6 +83,7 @@ class Ending:
     sent: dict[str, str] = field(default_factory=dict)
     writes: Sequence[WriteRecord] = ()
     weights: dict[str, int] = field(default_factory=dict)
+    shed: Sequence[str] = ()
     ready: int = 0
     isolated: Sequence[str] = ()
     held: Sequence[str] = ()
@@ -132,6 +134,7 @@ class _Play:
             SignalReader: self.measured,
             Metrics: Answers(self.given),
             Notifier: self.outbox,
+            Freezes: StoreFreezes(database),
             Halts: StoreHalts(database),
             Web: NoWeb(),
             Engines: AnyEngines(),
@@ -345,6 +348,7 @@ class _Play:
                 sent=dict(self.outbox.sent),
                 writes=[record for record in self.fleet.writes() if record.by is not None],
                 weights=self.fleet.weights(self.service.name).weights,
+                shed=self.fleet.admission(self.service.name).shed,
                 ready=sum(view.ready for view in views),
                 isolated=sorted(view.name for view in views if not view.in_rotation),
                 held=sorted({row.target for row in tx.ledger.list()}),

@@ -51,10 +51,11 @@ class Suite:
         )
         zones = tuple(Zone(name=name) for name in shape.zones or ZONES)
         if found is None:
-            spec = ServiceSpec(model="model", zones=zones, prompts=shape.prompts)
+            spec = ServiceSpec(model="model", zones=zones, prompts=shape.prompts, tiers=shape.tiers)
             return Service(metadata=Metadata(name=shape.service), spec=spec)
         changes: dict[str, object] = {"zones": zones} if shape.zones else {}
         changes |= {"prompts": shape.prompts} if shape.prompts else {}
+        changes |= {"tiers": shape.tiers} if shape.tiers else {}
         return found.model_copy(update={"spec": found.spec.model_copy(update=changes)}) if changes else found
 
     def policy(self, given: Given) -> Policy:

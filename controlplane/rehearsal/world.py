@@ -44,6 +44,8 @@ def build_fleet(given: Given, service: Service, clock: VirtualClock) -> MemoryPl
     )
     take_down(fleet, service.name, shape.down)
     isolate(fleet, service.name, shape.isolated)
+    if shape.shed:
+        fleet.set_shed(service.name, shape.shed, expected_version=None, by=None)
     if shape.weights:
         fleet.set_weights(service.name, shape.weights, expected_version=None, by=None)
     for op, failures in given.platform_fails.items():

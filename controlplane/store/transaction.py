@@ -10,6 +10,7 @@ from controlplane.store.decisions import DecisionRepository
 from controlplane.store.documents import DocumentRepository
 from controlplane.store.events import EventRepository
 from controlplane.store.faults import FaultRepository
+from controlplane.store.freezes import FreezeRepository
 from controlplane.store.halts import HaltRepository
 from controlplane.store.incidents import IncidentRepository
 from controlplane.store.journal import JournalRepository
@@ -70,6 +71,10 @@ class Transaction(Unit):
     @cached_property
     def halts(self) -> HaltRepository:
         return HaltRepository(self)
+
+    @cached_property
+    def freezes(self) -> FreezeRepository:
+        return FreezeRepository(self)
 
     @cached_property
     def alerts(self) -> AlertRepository:

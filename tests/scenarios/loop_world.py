@@ -1,18 +1,14 @@
 """The whole loop on a virtual clock: scripted metrics and canaries, the fleet in memory, a real database.
 
 Each step of two seconds lets the engines work, scrapes them, asks them, ticks the controller and
-lets a worker do what is due. Faults are set on targets: ``slow``, ``hung``, ``dead``. What the
-controller reads are Prometheus rows of vLLM, Envoy and kube-state-metrics, by their real names.
+lets a worker do what is due. Faults are set on targets: ``slow``, ``hung``, ``dead``; ``crowd``: how much
+of the usual load comes beside it, of tier batch. What is read are Prometheus rows by their real names.
 ``restarts`` counts the starts of a container after its first.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,25 +17,27 @@ from controlplane.act.sweep import sweep
 from controlplane.actions import register
 from controlplane.controller.loop import Controller, Parts
 from controlplane.kernel.clock import Clock, VirtualClock
-from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import ActionRegistry, SignalReader
 from controlplane.model.documents import load_bundle
-from controlplane.model.ports import Metrics, Notifier
+from controlplane.model.ports import Freezes, Halts, Metrics, Notifier
 from controlplane.model.records import Decision, Incident, Run
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.observe.probes import Answer, ProbeBook
-from controlplane.observe.series import Row, Track
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from controlplane.store.freeze_port import StoreFreezes
+from controlplane.store.halt_port import StoreHalts
 from controlplane.store.runs import RunQuery
 from controlplane.store.signals import StoreSignals
+from tests.scenarios.loop_sight import Metricsource, ScriptedProber, SeenPlatform
 from tests.support.rig import fresh_database
 from tests.support.steps import Numbers, Outbox
 
 TICK = 2.0
+SPARE = 0.8  # how much of its usual load the fleet could serve beside it
 ITL = "vllm:inter_token_latency_seconds_bucket"
 TTFT = "vllm:time_to_first_token_seconds_bucket"
 BOUNDS = {ITL: (0.01, 0.025, 0.05, 0.075, 0.1), TTFT: (0.1, 0.5, 1.0, 2.5)}
@@ -127,81 +125,6 @@ spec:
 """
 
 
-@dataclass
-class Metricsource:
-    """A metrics source whose series the world writes; ``broken`` makes every query fail."""
-
-    series: dict[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
-    broken: bool = False
-    queries: list[str] = field(default_factory=list)
-
-    def put(self, name: str, value: float, **labels: str) -> None:
-        self.series[name, tuple(sorted(labels.items()))] = value
-
-    def drop(self, **labels: str) -> None:
-        """Let the series with these labels vanish, as a failed scrape does."""
-        wanted = set(labels.items())
-        self.series = {key: value for key, value in self.series.items() if not wanted <= set(key[1])}
-
-    def poll(self, queries: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
-        self.queries = list(queries.values())
-        if self.broken:
-            return {name: Unavailable("no metrics source") for name in queries}
-        return {name: self._answer(text) for name, text in queries.items()}
-
-    def ranges(
-        self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
-    ) -> dict[str, list[Track] | FleetwardError]:
-        return {name: [] for name in queries}
-
-    def _answer(self, query: str) -> list[Row]:
-        if "timestamp(up" in query:
-            return self._rows(re.compile("scraped_at"))
-        if "(up{" in query:
-            return self._rows(re.compile("up"))
-        match = re.search(r'__name__=~"([^"]+)"', query)
-        assert match is not None
-        return self._rows(re.compile(match.group(1)))
-
-    def _rows(self, name: re.Pattern[str]) -> list[Row]:
-        return [
-            Row({"__name__": key, **dict(labels)}, value)
-            for (key, labels), value in self.series.items()
-            if name.fullmatch(key)
-        ]
-
-
-@dataclass
-class SeenPlatform:
-    """The platform as the controller reaches it; ``broken`` cuts it off."""
-
-    platform: MemoryPlatform
-    broken: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        if self.broken:
-            msg = "the platform does not answer"
-            raise Unavailable(msg)
-        return getattr(self.platform, name)
-
-
-class ScriptedProber:
-    """Canaries that the world answers."""
-
-    def __init__(self, service: Service, clock: Clock) -> None:
-        self.book = ProbeBook(service.spec)
-        self.running = False
-
-    def start(self) -> None:
-        self.running = True
-
-    def stop(self) -> None:
-        self.running = False
-
-    def aim(self, replicas: Mapping[Target, str]) -> None:
-        del replicas
-
-
 class World:
     """Everything of one scenario."""
 
@@ -219,9 +142,10 @@ class World:
         self.hung: dict[Target, str] = {}
         self.dead: set[Target] = set()
         self.restarts: dict[Target, int] = {}
-        self.canaries = True
+        self.canaries = self.work = True
+        self.crowd, self.backlog = 0.0, 0.0
+        self.numbers = Numbers([1.0])
         self.outbox = Outbox()
-        self.work = True
         self._counters: dict[Any, float] = defaultdict(float)
         bundle = load_bundle([("world.yaml", documents.replace("MODE", mode))]).raise_problems()
         with self.database.transaction() as tx:
@@ -231,8 +155,10 @@ class World:
         ports: dict[type, object] = {
             Platform: self.platform,
             SignalReader: StoreSignals(self.database),
-            Metrics: Numbers([1.0]),
+            Metrics: self.numbers,
             Notifier: self.outbox,
+            Halts: StoreHalts(self.database),
+            Freezes: StoreFreezes(self.database),
         }
         self.executor = Executor(
             self.database, self.actions, ports, self.woken.append, self.clock, "worker", keep_leases=False
@@ -292,6 +218,8 @@ class World:
     # ── what the fleet does ─────────────────────────────────────────────────────────────────────────────────
 
     def _engines(self) -> None:
+        shed = "batch" in self.platform.admission("chat").shed
+        self.backlog = max(0.0, self.backlog + 10 * ((0.0 if shed else self.crowd) - SPARE))
         weights = self.platform.weights("chat").weights
         total = sum(weights.values())
         for node, machine in self.platform.topology("chat").nodes():
@@ -319,7 +247,7 @@ class World:
     def _work(self, target: Target, tokens: float) -> None:
         factor = 3 if self._is(target, self.slow) else 1
         count = 2 * tokens / factor
-        for name, value in ((ITL, 0.022 * factor), (TTFT, 0.09 * factor)):
+        for name, value in ((ITL, 0.022 * factor), (TTFT, 0.09 * factor + self.backlog / 24)):
             for bound in (*BOUNDS[name], float("inf")):
                 self._counters[target, name, bound] += (count if name == ITL else count / 50) * (
                     value <= bound
@@ -330,7 +258,7 @@ class World:
 
     def _expose(self, target: Target, names: dict[str, str]) -> None:
         self.source.put("vllm:num_requests_running", 3.0, **names)
-        self.source.put("vllm:num_requests_waiting", 0.0, **names)
+        self.source.put("vllm:num_requests_waiting", self.backlog / 12, **names)
         for name, bounds in BOUNDS.items():
             for bound in (*bounds, float("inf")):
                 text = "+Inf" if bound == float("inf") else str(bound)

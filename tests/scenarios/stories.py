@@ -121,7 +121,7 @@ def _incident(playbook: Playbook) -> Incident:
         "replica": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
         "gpu": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
     }
-    target = places[trigger.get("by") or ("node" if trigger["type"] == "node" else "zone")]
+    target = places[trigger.get("by") or {"node": "node", "budget": "service"}.get(trigger["type"], "zone")]
     kind = "slo" if trigger["type"] in {"slo", "incident"} else trigger["type"]
     signal = Signal(kind, "chat-success", target)
     return Incident(
@@ -144,6 +144,7 @@ def _shipped(playbook: Playbook, folder: Path) -> Rig:
     everywhere = any(step.uses == "workload.restart" for step in playbook.spec.steps)
     rig = _plain(folder, **(SMALL if everywhere else {}))
     incident = _incident(playbook)
+    rig.metrics.values = [0.1]
     rig.signals = EverythingIsWell(rig.clock)
     rig.signals.names = (incident.signal,)
     rig.signals.targets = tuple(str(target) for target in rig.platform.topology("chat").targets())
@@ -166,6 +167,8 @@ def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
     if any(step.uses == "replica.restore" for step in playbook.spec.steps):
         replica = Target.parse(_incident(playbook).target)
         rig.platform.set_rotation(replica, False, expected_version=None, by=None)
+    if any(step.with_.get("tiers") == [] for step in playbook.spec.steps):
+        rig.platform.set_shed("chat", ["batch"], expected_version=None, by=None)
     if any(step.uses == "node.restore" for step in playbook.spec.steps):
         rig.platform.set_reachable("node-a1", False)  # the longest way: it does not come back by itself
     request = StartRequest.of_playbook(playbook, SERVICE, rig.pins, incident=_incident(playbook))

@@ -11,10 +11,19 @@ from controlplane.act.cancel import cancel_run
 from controlplane.kernel.ids import new_id
 from controlplane.model.action import Dimension
 from controlplane.model.policy import Policy
-from controlplane.model.records import Halt, Incident, Run
+from controlplane.model.records import Freeze, Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import Controlplane, World, failover, isolate, nobody, replace_node, restart
+from tests.support.drill_world import (
+    Controlplane,
+    World,
+    assert_clean,
+    failover,
+    isolate,
+    nobody,
+    replace_node,
+    restart,
+)
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -38,14 +47,6 @@ def make(tmp_path: Path) -> Iterator[Make]:
     yield build
     for world in worlds:
         world.database.close()
-
-
-def assert_clean(world: World) -> None:
-    assert world.faults(standing=True) == []
-    with world.database.reading() as tx:
-        assert tx.ledger.list() == []
-    status = [world.driver.status(one.name) for one in world.driver.targets() if one.level == "node"]
-    assert [one.node for one in status if one.faults] == []
 
 
 @pytest.mark.parametrize("name", ["zone-outage", "gray-zone"])
@@ -246,6 +247,22 @@ def test_a_drill_in_a_freeze_breaks_nothing(make: Make) -> None:
     run = world.run_to_end(world.start("zone-outage"))
     assert run.result["verdict"] == "aborted"
     assert "frozen by launch" in run.result["reasons"][0]
+    assert world.faults() == []
+
+
+def test_a_drill_breaks_nothing_while_a_run_has_frozen_changes(make: Make) -> None:
+    world = make(nobody)
+    now = world.clock.now()
+    freeze = Freeze(
+        id="freeze-1", service="chat", reason="the error budget is spent", by="run run-1", created_at=now,
+        expires_at=now + timedelta(hours=1),
+    )  # fmt: skip
+    with world.database.transaction() as tx:
+        tx.freezes.add(freeze)
+    run = world.run_to_end(world.start("zone-outage"))
+    assert run.result["verdict"] == "aborted"
+    assert run.result["reasons"][0].startswith("frozen by run run-1 until ")
+    assert run.result["reasons"][0].endswith("the error budget is spent")
     assert world.faults() == []
 
 

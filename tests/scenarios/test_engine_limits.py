@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controlplane.model.action import Dimension, Touch
+from controlplane.model.action import Dimension, Reach, Touch
 from controlplane.model.states import RunState
 from controlplane.model.target import Target
 from tests.support.rig import Rig
@@ -64,3 +64,12 @@ def test_what_a_step_gives_back_is_released_whoever_took_it(tmp_path: Path) -> N
     assert rig.out_of_service() == {"chat/local/zone-a"}
     rig.finish(rig.start(step("return")))
     assert rig.out_of_service() == set()
+
+
+def test_an_action_is_held_to_what_it_promises_to_do_at_most(tmp_path: Path) -> None:
+    action = Scripted("tell", touches=out("chat/local/zone-a"), reach=Reach.NONE)
+    rig = Rig(tmp_path, action)
+    ended = rig.finish(rig.start(step("tell")))
+    assert ended.state == RunState.FAILED
+    assert "tell promises reach `none`, and would take more out" in ended.reason
+    assert (action.calls, rig.out_of_service()) == ([], set())

@@ -236,7 +236,7 @@ class World:
 
     def keep_ledger(self) -> None:
         """Do what the loop does at each tick: hold the ledger against what the platform shows."""
-        fleet = Fleet(self.platform, self.service.name)
+        fleet = Fleet(self.platform, self.service)
         fleet.topology = self.platform.topology(self.service.name)
         fleet.weights = self.platform.weights(self.service.name)
         fleet.read_at, fleet.error = self.clock.now(), ""

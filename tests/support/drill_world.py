@@ -43,6 +43,8 @@ from tests.unit.chaos.drills.rows import RATE, refused, request, slow
 
 NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
 STEP = 1.0
+CAPACITY = 18.0
+"""Requests/s that the fleet serves; more wait for their turn."""
 LAB = Path(__file__).parents[2] / "chaos" / "lab" / "fleet"
 
 Controlplane = Callable[["World"], None]
@@ -67,6 +69,9 @@ class World:
         self.rows: list[Request] = []
         self.deaf = False
         self.isolated: set[str] = set()
+        self.shed: set[str] = set()
+        self.backlog = 0.0
+        self._extra = 0.0
         self.hand: type[Hand] = Hand
         self._due = dict.fromkeys(NODES, 0.0)
         self.executor = self.worker("worker-1")
@@ -122,8 +127,10 @@ class World:
             self.shares[zone], self.written_at = weight, self.now
 
     def step(self) -> None:
+        self._crowd()
         for index in range(round(STEP * RATE)):
-            self._arrive(self.now + index / RATE)
+            self._arrive(self.now + index / RATE, "batch" if index % 4 == 3 else "interactive")
+        self.backlog = max(0.0, self.backlog - CAPACITY * STEP)
         self.clock.advance(STEP)
         self.controlplane(self)
 
@@ -131,7 +138,20 @@ class World:
         for _ in range(round(seconds / STEP)):
             self.step()
 
-    def _arrive(self, at: float) -> None:
+    def _crowd(self) -> None:
+        """Let those come who come beside the plan."""
+        for surge in self.driver.surges():
+            self._extra += (surge.factor - 1) * RATE * STEP
+            for index in range(int(self._extra)):
+                self._arrive(self.now + STEP * index / int(self._extra), surge.tier or "interactive")
+            self._extra %= 1
+
+    def _arrive(self, at: float, tier: str) -> None:
+        if tier in self.shed:
+            away = refused(request(len(self.rows), at, None, replica=None, replica_uid=None, tier=tier))
+            self.rows.append(away.model_copy(update={"status": 429}))
+            return
+        self.backlog += 1
         zone = self._next_zone()
         slot = zone.removeprefix("zone-")
         seq = len(self.rows)
@@ -139,7 +159,8 @@ class World:
         names = [(f"node-{slot}{node}", f"replica-{slot}{node}-{index}") for node, index in places]
         node, replica = next(each for each in names if each[1] not in self.isolated)
         target = Target("chat", "local", zone, node, replica)
-        self.rows.append(self._served(seq, at, target))
+        served = self._served(seq, at, target).model_copy(update={"tier": tier})
+        self.rows.append(_later(served, max(0.0, self.backlog - CAPACITY) / CAPACITY))
 
     def _served(self, seq: int, at: float, target: Target) -> Request:
         zone = str(target.zone)
@@ -229,6 +250,23 @@ class World:
             return {step.id: step.state.value for step in tx.steps.list(run_id)}
 
 
+def _later(one: Request, wait: float) -> Request:
+    """The same request, after a wait for its turn."""
+    if one.ttft is None or one.first_token_at is None or one.ended_at is None:
+        return one
+    times = {"ttft": one.ttft + wait, "first_token_at": one.first_token_at + wait}
+    return one.model_copy(update={**times, "ended_at": one.ended_at + wait})
+
+
+def assert_clean(world: World) -> None:
+    """Nothing is left of a drill: no fault, no claim."""
+    assert world.faults(standing=True) == []
+    with world.database.reading() as tx:
+        assert tx.ledger.list() == []
+    status = [world.driver.status(one.name) for one in world.driver.targets() if one.level == "node"]
+    assert [one.node for one in status if one.faults] == []
+
+
 def nobody(world: World) -> None:
     """A control plane that only watches."""
 
@@ -276,6 +314,21 @@ def restart(after: float = 5.0) -> Controlplane:
                 seen["at"] = world.now
                 world.break_off(target)
                 world.driver.restart(target)
+
+    return act
+
+
+def shed(after: float = 12.0, calm: float = 20.0) -> Controlplane:
+    """A control plane that refuses batch ``after`` seconds of a surge, until it has been calm for a while."""
+    seen: dict[str, float] = {}
+
+    def act(world: World) -> None:
+        if any(one.verified_at is not None for one in world.faults(standing=True)):
+            seen.pop("calm", None)
+            if world.now - seen.setdefault("since", world.now) >= after:
+                world.shed = {"batch"}
+        elif "since" in seen and world.now - seen.setdefault("calm", world.now) >= calm:
+            world.shed = set()
 
     return act
 

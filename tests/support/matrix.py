@@ -131,6 +131,7 @@ class Story:
             "effects": effects if self.ordered else sorted(effects),
             "messages": list(dict.fromkeys(mask(sent[3]) for sent in rig.outbox.sent)),
             "weights": rig.weights(),
+            "refused": rig.platform.admission("chat").shed,
             "ledger": sorted(rig.out_of_service()),
         }
         if self.ordered:

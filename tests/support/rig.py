@@ -34,12 +34,13 @@ from controlplane.model.action import (
 )
 from controlplane.model.approval import Approvals
 from controlplane.model.policy import Policy
-from controlplane.model.ports import Engines, Metrics, Notification, Notifier
+from controlplane.model.ports import Engines, Freezes, Metrics, Notification, Notifier
 from controlplane.model.records import Halt, JournalLine, Run, StepRecord, UndoView
 from controlplane.model.states import is_final
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from controlplane.store.freeze_port import StoreFreezes
 from tests.support.mailbox import Mailbox
 from tests.support.scripted import ZONE_A
 from tests.support.shared_clock import SharedClock
@@ -218,6 +219,7 @@ class Rig:
             SignalReader: self.signals,
             Approvals: StoreApprovals(self.database),
             Metrics: self.metrics,
+            Freezes: StoreFreezes(self.database),
             Notifier: self.outbox,
             Engines: FakeEngines(),
         }

@@ -7,6 +7,7 @@ from controlplane.model.action import (
     Action,
     ActionContext,
     Change,
+    Reach,
     Touch,
     UndoRecord,
     UndoResult,
@@ -53,6 +54,7 @@ class Scripted(Action[ScriptParameters]):
         )
         self.idempotent = traits.pop("idempotent", True)  # type: ignore[misc]
         self.reversible = traits.pop("reversible", True)  # type: ignore[misc]
+        self.reach = traits.pop("reach", Reach.OUT)  # type: ignore[misc]
         self.calls: list[tuple[int, dict[str, Any]]] = []
         self.looks = 0
 

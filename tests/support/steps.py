@@ -17,6 +17,7 @@ from controlplane.model.approval import ApprovalRecord, Approvals, Question
 from controlplane.model.outcome import Again, Outcome
 from controlplane.model.ports import (
     Engines,
+    Freezes,
     Halts,
     HttpAnswer,
     HttpCall,
@@ -25,7 +26,7 @@ from controlplane.model.ports import (
     Notifier,
     Web,
 )
-from controlplane.model.records import Halt
+from controlplane.model.records import Freeze, Halt
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
 from controlplane.model.topology import ReplicaView, WriteTag
@@ -130,6 +131,24 @@ class Outbox:
         self.sent.append((notification, channel, url, key))
         if self.error is not None:
             raise self.error
+
+
+@dataclass
+class FreezeBook:
+    """`Freezes` in a dictionary."""
+
+    clock: VirtualClock
+    freezes: dict[str, Freeze] = field(default_factory=dict)
+
+    def add(self, freeze: Freeze) -> Freeze:
+        return self.freezes.setdefault(freeze.id, freeze)
+
+    def get(self, freeze_id: str) -> Freeze | None:
+        return self.freezes.get(freeze_id)
+
+    def lift(self, freeze_id: str) -> Freeze:
+        self.freezes[freeze_id] = self.freezes[freeze_id].model_copy(update={"lifted_at": self.clock.now()})
+        return self.freezes[freeze_id]
 
 
 @dataclass
@@ -252,6 +271,7 @@ class StepDriver:
         self.metrics = Numbers()
         self.outbox = Outbox()
         self.halts = HaltBook(self.clock)
+        self.freezes = FreezeBook(self.clock)
         self.web = FakeWeb()
         self.engines = FakeEngines()
         self.action = action
@@ -261,6 +281,7 @@ class StepDriver:
             SignalReader: self.signals,
             Metrics: self.metrics,
             Notifier: self.outbox,
+            Freezes: self.freezes,
             Halts: self.halts,
             Web: self.web,
             Engines: self.engines,

@@ -310,6 +310,8 @@ export const aReport = (set: Partial<DrillReport> = {}): DrillReport => ({
   mitigatedAt: ago(239),
   recoveredAt: ago(164),
   recoveryWithin: 60,
+  recoveryTiers: [],
+  refused: {},
   playbookExpected: 'zone-failover',
   playbook: 'zone-failover',
   playbookRun: 'run-1',

@@ -60,6 +60,18 @@ class Look(Protocol):
     @property
     def targets(self) -> Sequence[Target]: ...
 
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Return what decisions rest on, each fresh, stale or lost."""
+        ...
+
+    def budget(self, slo: str, target: Target) -> float | None:
+        """Return the share of an SLO's error budget that is left at a target, under 0 when it is overspent.
+
+        None when nobody can tell: nothing was counted, or it is not kept for such a target.
+        """
+        ...
+
     def value(self, indicator: str, target: Target) -> float | None:
         """Return an indicator's value at a target, None when nobody can tell."""
         ...

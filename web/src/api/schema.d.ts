@@ -1007,10 +1007,23 @@ export interface components {
             /** Recoveredat */
             recoveredAt: string | null;
             /**
+             * Recoverytiers
+             * @description tiers of clients whose service counts as mitigation; empty for all
+             * @default []
+             */
+            recoveryTiers: string[];
+            /**
              * Recoverywithin
              * @description seconds allowed from injection to mitigation
              */
             recoveryWithin: number | null;
+            /**
+             * Refused
+             * @description requests answered 429 from the injection to the end, by tier: none of them is effective
+             */
+            refused: {
+                [key: string]: number;
+            };
             /** Run */
             run: string;
             /** Service */

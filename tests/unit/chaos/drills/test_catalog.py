@@ -37,11 +37,13 @@ def changed(drill: Drill, **fault: object) -> Drill:
 
 def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
     assert sorted(shipped_drills()) == [
+        "budget-freeze",
         "crash-loop",
         "engine-hang",
         "gpu-error",
         "gray-replica",
         "gray-zone",
+        "load-surge",
         "node-loss",
         "prometheus-down",
         "rolling-restart",

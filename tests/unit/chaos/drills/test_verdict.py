@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chaos.drills.truth import Aim, Request, Truth
 from chaos.drills.verdict import Course, Judgement, judge, mitigation, tokens_kept
 from controlplane.model.report import DrillVerdict
-from tests.unit.chaos.drills.rows import START, ZONES, opened, refused, slow, traffic, truth
+from tests.unit.chaos.drills.rows import START, ZONES, opened, refused, request, slow, traffic, truth
 
 INJECTED, SHIFTED, REVERTED, RESTORED = 30.0, 40.0, 75.0, 110.0
 COURSE = Course(
@@ -254,3 +254,31 @@ def test_what_is_known_early_stays_true(after: float) -> None:
     assert late.at is not None
     assert early.earliest <= late.at or early.earliest == until
     assert early.at is None or early.at >= late.at
+
+
+def test_a_drill_about_some_clients_is_mitigated_when_they_are_served_whatever_the_others_get() -> None:
+    def shed(one: Request, at: float) -> Request:
+        tier = "batch" if one.seq % 3 == 0 else "interactive"
+        one = one.model_copy(update={"tier": tier})
+        if INJECTED <= at < SHIFTED:
+            return slow(one)
+        if tier == "batch" and SHIFTED <= at < RESTORED:
+            away = {"status": 429, "zone": None, "replica": None, "replica_uid": None}
+            return refused(one).model_copy(update=away)
+        return one
+
+    rows = traffic(180, change=shed)
+    course = replace(COURSE, aim=Aim(), tiers=("interactive",))
+    judgement = judge(truth(rows), course)
+    assert judgement.verdict == DrillVerdict.PASSED
+    assert judgement.mitigated_at == pytest.approx(START + SHIFTED, abs=0.6)
+    assert judgement.recovered_at == pytest.approx(START + RESTORED, abs=0.6)
+    assert judge(truth(rows), replace(course, tiers=())).mitigated_at is None
+    assert truth(rows).refused(START, START + 180).keys() == {"batch"}
+
+
+def test_who_is_refused_by_the_gateway_did_not_reach_the_target() -> None:
+    away = request(0, START, None, status=429, outcome="error", replica=None, replica_uid=None)
+    assert Aim(zones=("zone-b",)).is_hit_by(away, good=False) is False
+    assert Aim(zones=("zone-b",)).is_hit_by(refused(away), good=False) is True
+    assert Aim().is_hit_by(refused(away), good=False) is False

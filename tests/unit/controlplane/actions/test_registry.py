@@ -10,7 +10,7 @@ from controlplane.actions import BUILTIN, register
 from controlplane.actions.check import known_parameters, validate_parameters
 from controlplane.kernel.registry import Registry
 from controlplane.kernel.yaml import load_documents
-from controlplane.model.action import Action, ActionRegistry
+from controlplane.model.action import Action, ActionRegistry, Reach, stays_within
 from controlplane.model.outcome import Again, Done
 from controlplane.model.target import Target
 from tests.support.steps import StepDriver
@@ -22,6 +22,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "approval.request": {"text": "go on?"},
     "cache.prewarm": {"zone": "zone-a", "prompts": ["You are a helpful assistant."]},
     "capacity.check": {"without": "zone-a", "perReplica": 4},
+    "freeze": {"reason": "the budget is spent", "for": "1h"},
     "gpu.recycle": {"replica": "replica-a1-0"},
     "halt": {"reason": "look first", "for": "30m"},
     "http.request": {"url": "http://tickets.example.com/t", "method": "PUT", "body": {"a": 1}},
@@ -152,6 +153,15 @@ def test_what_it_changes_is_what_it_planned_and_what_it_touches(action: Action[A
         assert touched <= {
             str(target.at(Target.parse(place).level)) for target in written for place in touched
         }
+
+
+@every_action
+def test_it_reaches_no_further_than_it_promises(action: Action[Any]) -> None:
+    step = driver(action)
+    assert stays_within(action.reach, step.action.touches(step.parameters, step.context()))
+    step.run()
+    if action.reach is Reach.NONE:
+        assert [record for record in step.platform.writes() if record.by] == []
 
 
 @every_action

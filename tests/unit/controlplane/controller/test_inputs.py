@@ -50,7 +50,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowPlatform:
 
 
 def fleet_of(platform: Any) -> Fleet:
-    return Fleet(cast("Platform", platform), "chat")
+    return Fleet(cast("Platform", platform), SERVICE)
 
 
 def test_a_platform_that_hangs_is_waited_for_a_little_and_asked_once(slow: SlowPlatform) -> None:

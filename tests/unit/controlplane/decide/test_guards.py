@@ -10,11 +10,12 @@ import pytest
 
 from controlplane.decide import guards
 from controlplane.decide.guards import Case, View
-from controlplane.model.action import Dimension, Touch
+from controlplane.model.action import Dimension, Reach, Touch
 from controlplane.model.policy import PolicySpec
-from controlplane.model.records import Halt, OutOfService, Verdict
+from controlplane.model.records import Halt, OutOfService, Run, Verdict
 from controlplane.model.service import Service
 from controlplane.model.states import IncidentState, RunState
+from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, ZONES, at, topology
 from tests.unit.controlplane.decide.verdicts import incident, playbook, run
 
@@ -27,6 +28,7 @@ SERVICE = Service.model_validate(
     }
 )
 FRESH = {"engine": "fresh", "gateway": "fresh", "platform": "fresh"}
+WHOLE = Target("chat", "local")
 
 
 def view(**more: Any) -> View:
@@ -159,6 +161,41 @@ def test_a_part_waits_for_the_whole() -> None:
     assert (found.verdict, found.values["target"]) == (Verdict.WAIT, str(at("a")))
 
 
+def of_the_whole(**more: Any) -> Case:
+    overload = incident(WHOLE, name="queue>16", kind="threshold")
+    return replace(case(), incident=overload, reach=Reach.SERVING, **more)
+
+
+def test_the_whole_waits_for_what_was_begun_for_a_part_and_not_for_long() -> None:
+    begun = run(RunState.RUNNING, after=590)
+    found = guards.folding(of_the_whole(runs=[begun]))
+    assert (found.verdict, found.values) == (Verdict.WAIT, {"run": begun.id, "target": str(at("a"))})
+    assert found.message == (
+        f"{begun.id} (zone-failover) is at work on {at('a')}, which may be all that is needed"
+    )
+    assert guards.folding(of_the_whole(runs=[run(RunState.RUNNING, after=569)])).verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run(RunState.SUCCEEDED, after=590),
+        run(RunState.RUNNING, after=590, target=str(WHOLE)),
+        run(RunState.RUNNING, after=590).model_copy(update={"kind": "drill"}),
+    ],
+    ids=["one that is over", "one of the whole", "a drill"],
+)
+def test_the_whole_waits_for_nothing_else(other: Run) -> None:
+    assert guards.folding(of_the_whole(runs=[other])).verdict is Verdict.ALLOW
+
+
+def test_what_only_tells_people_waits_for_no_part() -> None:
+    begun = run(RunState.RUNNING, after=590)
+    told = replace(of_the_whole(runs=[begun]), reach=Reach.NONE)
+    assert guards.folding(told).verdict is Verdict.ALLOW
+    assert guards.folding(case(runs=[begun])).verdict is Verdict.ALLOW
+
+
 def test_the_blast_radius_counts_the_ledger() -> None:
     row = OutOfService(target=str(at("b")), dimension=Dimension.TRAFFIC, holder="run-1", since=AT)
     found = guards.blast_radius(case(ledger=[row], touches=[Touch(at("a"), Dimension.TRAFFIC)]))
@@ -221,3 +258,20 @@ def test_a_budget_of_runs_is_used_up_by_as_many(spent: int | None, verdict: Verd
     found = guards.budget(case(book, spent=spent))
     assert found.verdict is verdict
     assert found.values == {"maxRuns": 5, "window": "1w", "spent": spent, "then": "notify"}
+
+
+@pytest.mark.parametrize(
+    ("reach", "blind", "stormy"),
+    [
+        (Reach.NONE, Verdict.ALLOW, Verdict.ALLOW),
+        (Reach.SERVING, Verdict.REFUSE, Verdict.ALLOW),
+        (Reach.OUT, Verdict.REFUSE, Verdict.REFUSE),
+    ],
+)
+def test_what_cannot_harm_the_fleet_needs_no_sight_of_it(
+    reach: Reach, blind: Verdict, stormy: Verdict
+) -> None:
+    lost = guards.sources(case(view=view(sources={**FRESH, "engine": "lost"}), reach=reach))
+    storm = guards.storm(case(view=view(bad_zones=ZONES), reach=reach))
+    assert (lost.verdict, storm.verdict) == (blind, stormy)
+    assert "engine is lost" in lost.message

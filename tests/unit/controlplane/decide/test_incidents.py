@@ -46,6 +46,7 @@ class Story:
         out: bool = False,
         isolated: bool = False,
         canary: CanaryState | None = None,
+        refuses: tuple[str, ...] = (),
         **what: Any,
     ) -> IncidentState | None:
         self.now += timedelta(seconds=TICK)
@@ -56,7 +57,7 @@ class Story:
             self.memory, self.fired = Memory(), False
             self._become(PENDING)
         self.memory.take(seen, self.now)
-        self._move(seen, Circumstances(self.now, confirmed, takes_traffic, isolated, out, canary))
+        self._move(seen, Circumstances(self.now, confirmed, takes_traffic, isolated, out, canary, refuses))
         return self.state
 
     def ticks(self, count: int, **what: Any) -> IncidentState | None:
@@ -312,3 +313,27 @@ class TestAnIsolatedReplica:
     def test_bad_in_rotation_it_fires_again_also_where_its_zone_takes_no_traffic(self) -> None:
         story = self.isolated()
         assert story.ticks(2, bad=True, takes_traffic=False) is FIRING
+
+
+def test_a_service_that_is_well_because_some_are_refused_is_mitigated_until_nobody_is() -> None:
+    story = Story(SERVICE)
+    assert story.ticks(2, bad=True) is FIRING
+    assert story.ticks(3, good=True, refuses=("batch",)) is FIRING
+    assert story.tick(good=True, refuses=("batch",)) is MITIGATED
+    assert story.reason == "batch is refused and the others are well"
+    assert story.ticks(60, good=True, refuses=("batch",)) is MITIGATED
+    assert story.tick(good=True) is RESOLVED
+
+
+def test_a_service_that_is_bad_again_while_some_are_refused_fires_again() -> None:
+    story = Story(SERVICE)
+    story.ticks(2, bad=True)
+    story.ticks(4, good=True, refuses=("batch",))
+    assert story.ticks(2, bad=True, refuses=("batch",)) is FIRING
+    assert "it has traffic again" not in story.reason
+
+
+def test_who_is_refused_is_no_matter_to_a_zone() -> None:
+    story = Story()
+    story.ticks(2, bad=True)
+    assert story.ticks(16, good=True, refuses=("batch",)) is RESOLVED

@@ -139,6 +139,11 @@ function Kept({ report }: { report: DrillReport }) {
         {words.keptOf(count(tokens.effective), count(tokens.expected), duration(tokens.within))}
       </p>
       <p className={classes.dim}>{words.baselines[tokens.baseline]}</p>
+      {Object.entries(report.refused).map(([tier, requests]) => (
+        <p key={tier} className={classes.dim}>
+          {words.refused(count(requests), tier)}
+        </p>
+      ))}
       <h3 className={classes.sub}>{words.playbook}</h3>
       <p className={classes.playbook}>
         {report.playbookRun && report.playbook ? (

@@ -34,6 +34,7 @@ export const drills = {
     kept: 'Effective tokens kept',
     keptOf: (effective: string, expected: string, seconds: string) =>
       `${effective} of ${expected} in the ${seconds} from the injection`,
+    refused: (requests: string, tier: string) => `${requests} requests of ${tier} were refused`,
     baselines: {
       sameSeedRun: 'Baseline: the same arrivals without a fault',
       plannedArrivals:

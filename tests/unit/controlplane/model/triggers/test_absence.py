@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from controlplane.decide import triggers
 from controlplane.decide.signals import Sight
 from controlplane.decide.triggers import Look
@@ -49,3 +52,32 @@ def test_it_is_about_its_indicator_at_its_level() -> None:
     assert mine.describe() == "absence:gpu_use by node"
     assert mine.answers(Signal("absence", "gpu_use", NODES[0])) is True
     assert mine.answers(Signal("absence", "gpu_use", at("a"))) is False
+
+
+SOURCES = {"engine": "fresh", "gateway": "fresh", "platform": "fresh"}
+
+
+def sight(which: str, sources: dict[str, str]) -> Verdict:
+    book = playbook(triggers=[{"type": "absence", "sources": which, "for": "6s"}])
+    look = Look(topology().targets(), Filled().measures, Sight(AT, set()), sources)
+    (found,) = triggers.measured([book], look)
+    return found
+
+
+def test_the_observers_own_silence_fires_at_the_service_and_is_no_blindness() -> None:
+    one = sight("any", {**SOURCES, "engine": "stale"})
+    assert str(one.signal) == "absence:sources-any@chat/local"
+    assert (one.bad, one.blind, one.hold) == (True, False, 6.0)
+    assert one.state.detail == "engine is stale"
+    assert not sight("all", {**SOURCES, "engine": "stale"}).bad
+    assert sight("all", dict.fromkeys(SOURCES, "lost")).bad
+    assert sight("any", SOURCES).state.good is True
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{}, {"of": "gpu_use", "sources": "any"}, {"sources": "any", "by": "zone"}],
+)
+def test_it_is_about_one_of_the_two(spec: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        AbsenceTrigger.model_validate({"type": "absence", **spec})
