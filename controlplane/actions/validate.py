@@ -12,6 +12,7 @@ from typing import Any
 
 from controlplane.actions.check import validate_parameters
 from controlplane.actions.names import Names
+from controlplane.actions.objectives import check_objective
 from controlplane.actions.semantics import check_together
 from controlplane.kernel.errors import InvalidInput, Problem
 from controlplane.kernel.registry import did_you_mean
@@ -50,7 +51,10 @@ def check_bundle(bundle: Bundle, actions: ActionRegistry, faults: Collection[str
                     *_escalations(document, known),
                 ]
             case "SLO":
-                bundle.problems += _reference(document, ("spec", "service"), "Service", known)
+                bundle.problems += [
+                    *_reference(document, ("spec", "service"), "Service", known),
+                    *check_objective(document),
+                ]
             case "PlaybookTest":
                 bundle.problems += _test(document, known, playbooks)
             case "Drill":

@@ -154,6 +154,7 @@ class ServiceTick:
         if not self.rebuilt:
             # A tick of its own: reading history takes as long as several, and the lease must be kept.
             self.rebuilt = True
+            self.observer.want(documents.slos_of(self.service.name))
             self.observer.rebuild(now, topology, self.fleet.weights)
             return
         concluded = self._conclude(documents, topology, now)
@@ -169,12 +170,17 @@ class ServiceTick:
 
     def _conclude(self, documents: Documents, topology: Topology, now: datetime) -> Conclusion:
         slos = documents.slos_of(self.service.name)
+        self.observer.want(slos)
         observation = self.observer.observe(now, topology, self.fleet.weights)
         targets = topology.targets()
         replicas = [target for target, _ in topology.replicas()]
         isolated = {target for target, view in topology.replicas() if not view.in_rotation}
         needed = [state for state in observation.sources if state.name in self.observer.needed]
-        fresh = {state.name for state in observation.sources if state.state == "fresh"} | {CANARY}
+        fresh = (
+            {state.name for state in observation.sources if state.state == "fresh"}
+            | {CANARY}
+            | observation.queried
+        )
         sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
         found = signals.judge(slos, targets, self.observer.measures, sight)
         traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)

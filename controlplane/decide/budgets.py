@@ -3,17 +3,21 @@
 The windows of the loop reach back days, an SLO's window weeks; so the events of each SLO at its
 service are added up in buckets, which the caller keeps beside the loop. After a restart or a
 take-over what happened meanwhile comes from the windows, as far as they reach. Time that nobody
-observed counts as good, as for burn rates: a young history does not make a long window a short one.
+observed counts as good, as for burn rates: a young history does not make a long window a short one,
+and neither does a month that has just begun.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import Field
 
+from controlplane.kernel.clock import from_unix
 from controlplane.model.base import Model
 from controlplane.model.slo import Slo
+from controlplane.model.slo_window import Window
 from controlplane.model.target import Target
 from controlplane.observe.measures import Ask, Measures
 
@@ -23,6 +27,20 @@ BUCKETS = 240
 """Buckets of a window: at 30 days three hours each, so that the oldest leaves in small steps."""
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What an SLO's window holds: good and all events, the share of it observed, and what is left.
+
+    ``left``: 1 untouched, 0 spent, less overspent; None while fewer events were counted than the SLO
+    wants for a verdict.
+    """
+
+    good: float = 0.0
+    total: float = 0.0
+    observed: float = 0.0
+    left: float | None = None
+
+
 class Tally(Model):
     """One SLO's events: since when, up to when, and for each bucket its begin, good and all events."""
 
@@ -30,15 +48,23 @@ class Tally(Model):
     upto: float
     buckets: tuple[tuple[float, float, float], ...] = ()
 
-    def plus(self, good: float, total: float, at: float, window: float) -> Tally:
+    def plus(self, good: float, total: float, at: float, window: Window) -> Tally:
         """Return the tally with the events up to ``at``, without what the window has left behind."""
-        width = window / BUCKETS
+        width, start = window.length / BUCKETS, _start(window, at)
         begin = at // width * width
-        kept = [bucket for bucket in self.buckets if bucket[0] + width > at - window]
+        if window.calendar is not None:
+            begin = max(begin, start)
+            kept = [bucket for bucket in self.buckets if bucket[0] >= start]
+        else:
+            kept = [bucket for bucket in self.buckets if bucket[0] + width > start]
         if kept and kept[-1][0] == begin:
             _, known_good, known = kept.pop()
             good, total = good + known_good, total + known
         return Tally.model_construct(since=self.since, upto=at, buckets=(*kept, (begin, good, total)))
+
+    def unseen(self, window: Window, at: float) -> float:
+        """Return from when on events are not counted yet, as far as the window at ``at`` reaches."""
+        return max(self.upto, _start(window, at)) if window.calendar is not None else self.upto
 
 
 class BudgetBook(Model):
@@ -49,41 +75,51 @@ class BudgetBook(Model):
     def after(self, slos: Sequence[Slo], service: Target, measures: Measures, at: float) -> BudgetBook:
         """Return the book with the events of ``slos`` since the last time; of others nothing is kept."""
         tallies = {_key(slo): self.tallies.get(_key(slo)) or _begin(slo, measures, at) for slo in slos}
-        windows = sorted({at - tally.upto for tally in tallies.values() if tally.upto < at})
+        spans = {_key(slo): at - tallies[_key(slo)].unseen(slo.spec.window, at) for slo in slos}
+        windows = sorted({span for span in spans.values() if span > 0})
         if not windows:
             return self
-        asks = [Ask(slo.spec.indicator, service, slo.spec.threshold) for slo in slos]
+        asks = [Ask(slo.spec.budget_measure, service, slo.spec.threshold) for slo in slos]
         counts = measures.counts(asks, windows)
         for row, slo in enumerate(slos):
-            tally = tallies[_key(slo)]
-            if tally.upto < at:
-                column = windows.index(at - tally.upto)
+            key = _key(slo)
+            if spans[key] > 0:
+                column = windows.index(spans[key])
                 good, total = float(counts.good[row, column]), float(counts.total[row, column])
-                tallies[_key(slo)] = tally.plus(good, total, at, slo.spec.window.rolling)
+                tallies[key] = tallies[key].plus(good, total, at, slo.spec.window)
         return BudgetBook.model_construct(tallies=tallies)
 
-    def left(self, slo: Slo) -> float | None:
-        """Return the share of the budget that is left: 1 untouched, 0 spent, less overspent.
-
-        None while fewer events were counted than the SLO wants for a verdict.
-        """
+    def of(self, slo: Slo) -> Budget:
+        """Return what is counted for an SLO, and what is left of its budget."""
         tally, spec = self.tallies.get(_key(slo)), slo.spec
         if tally is None:
-            return None
+            return Budget()
         good, total = (sum(bucket[part] for bucket in tally.buckets) for part in (1, 2))
+        begin = max(tally.since, _start(spec.window, tally.upto))
+        observed = min(1.0, (tally.upto - begin) / spec.window.length)
         if total <= 0 or total < spec.min_events:
-            return None
-        seen = min(1.0, (tally.upto - tally.since) / spec.window.rolling)
-        return 1.0 - (total - good) / total * seen / (1.0 - spec.target)
+            return Budget(good, total, observed)
+        return Budget(good, total, observed, 1.0 - (total - good) / total * observed / (1.0 - spec.target))
+
+    def left(self, slo: Slo) -> float | None:
+        """Return the share of the budget that is left, None when it is not known."""
+        return self.of(slo).left
+
+
+def _start(window: Window, at: float) -> float:
+    return window.start(from_unix(at)).timestamp()
 
 
 def _begin(slo: Slo, measures: Measures, at: float) -> Tally:
     """Begin where the history does that there is."""
-    since = at - measures.store.covered(slo.spec.window.rolling)
+    window = slo.spec.window
+    since = max(at - measures.store.covered(window.length), _start(window, at))
     return Tally(since=since, upto=since)
 
 
 def _key(slo: Slo) -> str:
     spec = slo.spec
     bound = "" if spec.threshold is None else f"<={spec.threshold:g}"
-    return f"{slo.name}/{spec.indicator}{bound}/{spec.window.rolling:g}"
+    calendar = spec.window.calendar
+    window = f"{calendar.unit}@{calendar.time_zone}" if calendar else f"{spec.window.length:g}"
+    return f"{slo.name}/{spec.budget_measure}{bound}/{window}"

@@ -21,7 +21,7 @@ from controlplane.model.base import Level
 from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import LEVELS, Signal, Target
-from controlplane.observe.library import CANARY, ENGINE, GATEWAY, INDICATORS, STATES
+from controlplane.observe.library import CANARY, ENGINE, GATEWAY, STATES, sources_of
 from controlplane.observe.measures import Ask, Counts, Measures
 
 FAST = "fast"
@@ -45,7 +45,7 @@ class Sight:
 
     def is_blind(self, indicator: str, level: Level) -> bool:
         """Tell whether nothing fresh speaks for an indicator at targets of a level."""
-        sources = INDICATORS[indicator].sources
+        sources = sources_of(indicator)
         if indicator == "success":
             sources = (GATEWAY,) if level in {"service", "zone"} else (ENGINE,)
         elif indicator == "stalled":
@@ -57,12 +57,12 @@ class Sight:
         if indicator == "success":
             return frozenset({GATEWAY if target.level in {"service", "zone"} else ENGINE})
         if indicator not in STATES:
-            return frozenset(INDICATORS[indicator].sources)
+            return frozenset(sources_of(indicator))
         inside = [replica for replica in self.replicas if target.contains(replica)]
         found = self.evidence.get(indicator, {})
         return frozenset(
             source
-            for source in INDICATORS[indicator].sources
+            for source in sources_of(indicator)
             if inside and 2 * sum(source in found.get(replica, ()) for replica in inside) >= len(inside)
         )
 
@@ -74,7 +74,7 @@ def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, si
     for slo in slos:
         wanted = [t for t in targets if t.level in slo.spec.by or t.level == "service"]
         first = len(asks)
-        asks += [Ask(slo.spec.indicator, target, slo.spec.threshold) for target in wanted]
+        asks += [Ask(slo.spec.measure, target, slo.spec.threshold) for target in wanted]
         plan.append((slo, wanted, slice(first, len(asks))))
     windows = sorted({window for slo in slos for window in _windows(slo)})
     counts = measures.counts(asks, windows)
@@ -88,7 +88,7 @@ def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, si
 def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight) -> Iterator[Verdict]:
     firing = _firing(slo, board)
     states = _states(slo, targets, board, sight, firing)
-    dark_levels = {level for level in LEVELS if sight.is_blind(slo.spec.indicator, level)}
+    dark_levels = {level for level in LEVELS if sight.is_blind(slo.spec.measure, level)}
     for i, (state, place) in enumerate(zip(states, targets, strict=True)):
         if place.level not in slo.spec.by:
             continue
@@ -99,7 +99,7 @@ def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight)
             state,
             tiers=tuple(name for name, _ in tiers),
             severity=tiers[0][1] if tiers else "page",
-            accusers=sight.accusers(slo.spec.indicator, place) if tiers else frozenset(),
+            accusers=sight.accusers(slo.spec.measure, place) if tiers else frozenset(),
             blind=blind,
         )
 
@@ -151,7 +151,7 @@ def _states(
     within = burn.is_within(good, total, spec.target)
     for name, _, fires in firing:
         within = within & ~fires if name == FAST else within
-    dark_levels = {level for level in LEVELS if sight.is_blind(spec.indicator, level)}
+    dark_levels = {level for level in LEVELS if sight.is_blind(spec.measure, level)}
     blind = [place.level in dark_levels for place in targets]
     goods = [
         bool(well) if known and not dark else None
@@ -239,9 +239,9 @@ def _windows(slo: Slo) -> Iterator[float]:
 
 def _snapped(slo: Slo, measures: Measures) -> str:
     threshold = slo.spec.threshold
-    if threshold is None or not measures.store.parts(slo.spec.indicator):
+    if threshold is None or not measures.store.parts(slo.spec.measure):
         return ""
-    bound = measures.bound(slo.spec.indicator, threshold)
+    bound = measures.bound(slo.spec.measure, threshold)
     if abs(bound - threshold) <= 1e-9 * threshold:
         return ""
     return f"{threshold:g} s is no bucket bound: judged at {bound:g} s"

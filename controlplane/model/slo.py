@@ -6,34 +6,15 @@ factor that the target makes unreachable is refused at load.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
 
 from controlplane.model.base import Duration, Level, Model, Name, Ratio
+from controlplane.model.burn_tiers import FastTier, Tier, usual_tiers
 from controlplane.model.kind import Kind
-
-
-class Window(Model):
-    rolling: Duration = Field(30 * 86400.0, description="length of the SLO's window", validate_default=False)
-
-
-class Tier(Model):
-    """Fires when both windows burn the budget at least ``factor`` times too fast."""
-
-    name: Name
-    severity: Literal["page", "ticket"] = "page"
-    factor: float = Field(gt=0)
-    long: Duration
-    short: Duration
-
-
-class FastTier(Model):
-    """Fires when the good share over a short window falls under ``below``, on enough samples."""
-
-    window: Duration = Field(6.0, validate_default=False)
-    below: Ratio = Field(description="good share under which the target is bad")
-    min_samples: float = Field(20, ge=1)
+from controlplane.model.query import Query
+from controlplane.model.slo_window import Window
 
 
 class NoData(Model):
@@ -44,40 +25,59 @@ class NoData(Model):
     )
 
 
-WORKBOOK_PAIRS = (
-    ("page", "page", 14.4, "1h", "5m"),
-    ("page-slow", "page", 6.0, "6h", "30m"),
-    ("ticket", "ticket", 3.0, "1d", "2h"),
-    ("ticket-slow", "ticket", 1.0, "3d", "6h"),
-)
-"""Name, severity, factor, long and short window: 2 % and 5 % of a 30-day budget page, 10 % in 1 d or 3 d is a
-ticket. Source: Site Reliability Workbook, chapter 5, table 5-8."""
+class Budgeting(Model):
+    """What the budget counts: events, bad slices of time, or the mean of the slices' bad shares."""
 
-
-def workbook_tiers(window: float) -> tuple[Tier, ...]:
-    """Return the SRE workbook's four pairs, scaled from 30 days to ``window`` seconds.
-
-    The time windows stay and the factors scale, so that a tier means the same share of
-    the budget whatever the window.
-    """
-    share = window / (30 * 86400.0)
-    return tuple(
-        Tier.model_validate(
-            {
-                "name": name,
-                "severity": severity,
-                "factor": round(factor * share, 6),
-                "long": long,
-                "short": short,
-            }
-        )
-        for name, severity, factor, long, short in WORKBOOK_PAIRS
+    method: Literal["occurrences", "timeslices", "ratioTimeslices"] = "occurrences"
+    slice: Duration = Field(300.0, description="length of a slice", validate_default=False)
+    slice_target: Ratio | None = Field(
+        None, description="for `timeslices`: a slice is bad when its good share is under this"
     )
+
+    @model_validator(mode="after")
+    def _slices_have_a_target(self) -> Self:
+        if (self.method == "timeslices") != (self.slice_target is not None):
+            msg = "`sliceTarget` goes with `method: timeslices`, and with no other"
+            raise ValueError(msg)
+        if self.slice < 1:
+            msg = "a slice is at least a second long"
+            raise ValueError(msg)
+        return self
+
+
+LabelName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+
+
+class AlertText(Model):
+    labels: dict[LabelName, str] = Field(default_factory=dict)
+    annotations: dict[LabelName, str] = Field(default_factory=dict)
+
+
+class Alerts(Model):
+    """What alerting rules say that are exported to Prometheus; Fleetward itself has playbooks for that."""
+
+    name: str = Field("ErrorBudgetBurn", pattern=r"^\S(.*\S)?$", description="the alerts' name")
+    labels: dict[LabelName, str] = Field(default_factory=dict)
+    annotations: dict[LabelName, str] = Field(default_factory=dict)
+    page: AlertText = AlertText(labels={"severity": "page"})
+    ticket: AlertText = AlertText(labels={"severity": "ticket"})
+
+
+def _how(value: Any) -> str:
+    return "query" if isinstance(value, dict | Query) else "name"
+
+
+Indicator = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[Query, Tag("query")],
+    Discriminator(_how),
+]
 
 
 class SloSpec(Model):
     service: Name
-    indicator: Name = Field(description="a name from the indicator library, for example ttft, tpot, success")
+    indicator: Indicator = Field(
+        description="a name from the library, for example ttft, tpot, success; or a query of your own"
+    )
     threshold: Duration | None = Field(None, description="for latencies: what still counts as good")
     target: Ratio = Field(description='the good share that is promised, "99.9%" or 0.999')
     window: Window = Window()
@@ -88,16 +88,41 @@ class SloSpec(Model):
     fast: FastTier | None = None
     no_data: NoData = NoData()
     min_events: float = Field(10, ge=0, description="fewer events in a window than this are no verdict")
+    budgeting: Budgeting = Budgeting()
+    alerts: Alerts = Alerts()
+
+    @property
+    def measure(self) -> str:
+        """The name of what is measured: the library's indicator, or the query's own key."""
+        return self.indicator.key if isinstance(self.indicator, Query) else self.indicator
+
+    @property
+    def slices(self) -> str | None:
+        """The name of what its slices of time are counted as; None when it counts events alone."""
+        how = self.budgeting
+        if how.method == "occurrences":
+            return None
+        bound = "" if self.threshold is None else f"<={self.threshold:g}"
+        least = "" if how.slice_target is None else f">={how.slice_target:g}"
+        return f"slices:{self.measure}{bound}:{how.slice:g}{least}"
+
+    @property
+    def budget_measure(self) -> str:
+        """The name of what its error budget counts."""
+        return self.slices or self.measure
+
+    @property
+    def tier_measure(self) -> str:
+        """The name of what its burn rates count: bad slices, or events; also a mean of shares has events."""
+        return self.slices if self.slices and self.budgeting.method == "timeslices" else self.measure
 
     @property
     def burn_tiers(self) -> tuple[Tier, ...]:
-        """The tiers that are judged: as written, or the workbook's as far as the target lets them fire."""
+        """The tiers that are judged: as written, or the usual ones as far as the target lets them fire."""
         if self.tiers is not None:
             return self.tiers
         return tuple(
-            tier
-            for tier in workbook_tiers(self.window.rolling)
-            if tier.factor * (1 - self.target) <= 1 + 1e-9
+            tier for tier in usual_tiers(self.window.length) if tier.factor * (1 - self.target) <= 1 + 1e-9
         )
 
     @model_validator(mode="after")
@@ -116,6 +141,10 @@ class SloSpec(Model):
             if tier.short >= tier.long:
                 msg = f"tier `{tier.name}`: the short window must be shorter than the long one"
                 raise ValueError(msg)
+        resolution = self.indicator.resolution if isinstance(self.indicator, Query) else 0.0
+        if self.fast is not None and self.fast.window < resolution:
+            msg = "the fast tier's window must not be shorter than the query's `resolution`"
+            raise ValueError(msg)
         return self
 
 

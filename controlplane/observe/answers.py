@@ -78,7 +78,7 @@ class Sorter:
 
     def __init__(self, service: Service, store: WindowStore) -> None:
         self._service = service
-        self._store = store
+        self.store = store
         self._known: dict[tuple[Hashable, ...], _Known] = {}
         self._best: dict[tuple[str, Target], int] = {}
         self._places: dict[str, Target] = {}
@@ -170,7 +170,7 @@ class Sorter:
         """Return the rows that an event at ``target`` adds to: its own and those of all wider targets."""
         rows, wider = [], target
         while True:
-            rows.append(self._store.row((measure, part, wider)))
+            rows.append(self.store.row((measure, part, wider)))
             parent = wider.parent()
             if parent is None:
                 return tuple(rows)

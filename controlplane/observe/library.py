@@ -153,3 +153,9 @@ class _Library(Mapping[str, Indicator]):
 
 
 INDICATORS: Mapping[str, Indicator] = _Library()
+
+
+def sources_of(indicator: str) -> tuple[str, ...]:
+    """Return the sources of an indicator; what is not of the library speaks for itself, as a query does."""
+    found = _library().get(indicator)
+    return found.sources if found else (indicator,)

@@ -8,14 +8,16 @@ it is. On start and on take-over the windows are rebuilt from ranges. It refuses
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from controlplane.kernel.errors import FleetwardError
 from controlplane.model.overview import SourceState
+from controlplane.model.query import Query as Wanted
 from controlplane.model.service import Service
+from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
 from controlplane.observe import states
@@ -24,6 +26,7 @@ from controlplane.observe.counters import CounterBook, Reading
 from controlplane.observe.measures import Measures
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
+from controlplane.observe.queried import QueryBook
 from controlplane.observe.series import Row, Source, Track
 from controlplane.observe.windows import WindowStore
 
@@ -57,6 +60,8 @@ class Observation:
     states: Mapping[str, Mapping[Target, bool]]
     """Per-replica verdicts of this tick (availability, stalled), by indicator; missing means unknown."""
     cards: tuple[Card, ...] = ()
+    queried: frozenset[str] = frozenset()
+    """Objectives' own queries that have an answer of about now."""
 
     def is_fresh(self, source: str) -> bool:
         return any(state.name == source and state.state == "fresh" for state in self.sources)
@@ -75,6 +80,7 @@ class Observer:
     measures: Measures = field(init=False)
     _queries: list[Query] = field(init=False)
     _sorter: Sorter = field(init=False)
+    _asked: QueryBook = field(init=False)
     _book: CounterBook = field(init=False)
     _memory: dict[str, _SourceMemory] = field(init=False)
     _progress: states.ProgressBook = field(init=False, default_factory=states.ProgressBook)
@@ -93,10 +99,15 @@ class Observer:
             query for profile in self.profiles.values() for query in queries(profile, self.service)
         ]
         self._sorter = Sorter(self.service, store)
+        self._asked = QueryBook(self.service, self._sorter)
         self._book = CounterBook(store, self.tick)
         self._memory = {
             profile.source: _SourceMemory(optional=profile.optional) for profile in self.profiles.values()
         }
+
+    def want(self, slos: Iterable[Slo]) -> None:
+        """Say which objectives there are: some have queries of their own."""
+        self._asked.want(slo.spec.indicator for slo in slos if isinstance(slo.spec.indicator, Wanted))
 
     def observe(self, now: datetime, topology: Topology, weights: Weights | None) -> Observation:
         """Read one tick's samples and move the windows on."""
@@ -104,8 +115,9 @@ class Observer:
         moment = at.timestamp()
         replicas = [target for target, _ in topology.replicas()]
         evacuated = _evacuated(weights)
-        self._sorter.place(replicas, evacuated)
-        answers = self.source.poll({query.name: query.promql for query in self._queries}, at)
+        self._place(replicas, evacuated)
+        texts = {query.name: query.promql for query in self._queries} | self._asked.due(moment)
+        answers = self.source.poll(texts, at)
         found = self._sort(answers)
         self._remember(answers, found, at)
         fresh = {name for name, memory in self._memory.items() if memory.fresh}
@@ -113,6 +125,7 @@ class Observer:
             found.readings.append(self._canary("canary_tokens", target, tokens))
             found.readings.append(self._canary("canary_aborts", target, aborts))
         self._book.step(found.readings, moment)
+        self._asked.take(answers, moment)
         self.measures.gauges = found.gauges
         seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
         verdicts = states.judge(replicas, seen, self._progress)
@@ -122,16 +135,17 @@ class Observer:
                 self._sample(indicator, target, good=good, evacuated=evacuated)
         self.measures.store.commit(moment)
         cards = tuple(found.cards.values())
-        return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states, cards)
+        queried = self._asked.fresh(moment)
+        return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states, cards, queried)
 
     def rebuild(self, now: datetime, topology: Topology, weights: Weights | None) -> None:
         """Fill the windows from ranges, coarse then fine; sources that do not answer stay without history."""
-        self._sorter.place([target for target, _ in topology.replicas()], _evacuated(weights))
+        self._place([target for target, _ in topology.replicas()], _evacuated(weights))
         end = now - timedelta(seconds=self.lag)
         counters = {query.name: query.promql for query in self._queries if self._counts(query)}
         for start, stop, step in REBUILD:
             since, until = end - timedelta(seconds=start), end - timedelta(seconds=stop)
-            answers = self.source.ranges(counters, since, until, step)
+            answers = self.source.ranges(counters | self._asked.texts(step), since, until, step)
             tracks = {name: each for name, each in answers.items() if not isinstance(each, FleetwardError)}
             self._replay(tracks, step)
 
@@ -146,7 +160,13 @@ class Observer:
             if at > before and at > self.measures.store.last_at:
                 found = self._sort(by_time[at])
                 self._book.step(found.readings, at, spacing=step)
+                self._asked.replay(by_time[at], step)
                 self.measures.store.commit(at)
+
+    def _place(self, replicas: Sequence[Target], evacuated: frozenset[str]) -> None:
+        self._sorter.place(replicas, evacuated)
+        self._asked.replicas = {target.name: target for target in replicas}
+        self._asked.evacuated = evacuated
 
     def _sort(self, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
         found = Sorted()

@@ -84,11 +84,13 @@ def test_a_burn_factor_that_can_never_be_reached_is_refused_with_the_numbers() -
     assert "10 times" in problems[0].message
 
 
-def test_the_workbooks_tiers_scale_with_the_window() -> None:
+def test_the_usual_tiers_are_shares_of_the_windows_budget() -> None:
+    """A week has four times fewer errors to spend: its tiers stand for larger shares, none far under 1."""
     for window, factors in [
         ("30d", [14.4, 6, 3, 1]),
         ("28d", [13.44, 5.6, 2.8, 0.933333]),
-        ("7d", [3.36, 1.4, 0.7, 0.233333]),
+        ("7d", [13.44, 3.5, 1.4, 0.98]),
+        ("2d", [3.84, 1.0, 0.4]),
     ]:
         bundle = load_bundle(
             [("f.yaml", SLO.format(target="99.9%", more=f", window: {{rolling: {window}}}"))]

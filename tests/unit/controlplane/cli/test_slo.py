@@ -1,0 +1,78 @@
+"""``fleetward slo``: what is printed where, and the exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controlplane.kernel.errors import InvalidDocuments
+from controlplane.kernel.yaml import load_documents
+from tests.unit.controlplane.cli.conftest import Result
+
+Fleetward = Callable[..., Result]
+pytestmark = pytest.mark.timeout(30)  # a whole command line, several times a test
+
+OWN = """\
+apiVersion: fleetward.dev/v1
+kind: SLO
+metadata: {name: shop-orders}
+spec:
+  service: shop
+  indicator:
+    bad: sum(rate(orders_total{code=~"5.."}[{{ window }}]))
+    total: sum(rate(orders_total[{{ window }}]))
+  target: 99.9%
+  by: [service]
+"""
+
+
+def saved(folder: Path, text: str) -> Path:
+    file = folder / "slo.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_rules_are_printed_as_a_rule_file(fleetward: Fleetward, tmp_path: Path) -> None:
+    done = fleetward("slo", "rules", saved(tmp_path, OWN))
+    groups = next(load_documents(done.text, "rules")).data["groups"]
+    assert done.code == 0
+    assert [group["name"] for group in groups] == [
+        f"fleetward-slo-{what}-shop-orders" for what in ("sli-recordings", "meta-recordings", "alerts")
+    ]
+    again = fleetward("slo", "rules", saved(tmp_path, OWN), "-o", "json").json()
+    assert again["groups"] == groups
+
+
+def test_what_cannot_be_said_in_rules_is_no_success(fleetward: Fleetward, tmp_path: Path) -> None:
+    canary = OWN[: OWN.index("  indicator:")] + "  indicator: canary\n  target: 99%\n"
+    assert fleetward("slo", "rules", saved(tmp_path, canary)).code == 1
+    assert fleetward("slo", "rules", saved(tmp_path, "")).code == 1
+    wrong = fleetward("slo", "rules", saved(tmp_path, OWN.replace("99.9%", "999")))
+    assert isinstance(wrong.error, InvalidDocuments)
+
+
+PYRRA = """\
+apiVersion: pyrra.dev/v1alpha1
+kind: ServiceLevelObjective
+metadata: {name: orders, namespace: shop}
+spec:
+  target: "99"
+  window: 4w
+  indicator: {ratio: {errors: {metric: 'o{c="5"}'}, total: {metric: o}}}
+"""
+
+
+def test_what_is_imported_validates_and_goes_on_as_rules(fleetward: Fleetward, tmp_path: Path) -> None:
+    done = fleetward("slo", "import", saved(tmp_path, PYRRA))
+    assert done.code == 0
+    own = saved(tmp_path, done.text)
+    assert fleetward("validate", own).code == 0
+    assert "slo:sli_error:ratio_rate4w" in fleetward("slo", "rules", own).text
+
+
+def test_what_cannot_be_imported_is_no_success(fleetward: Fleetward, tmp_path: Path) -> None:
+    assert fleetward("slo", "import", saved(tmp_path, OWN)).code == 1
+    short = fleetward("slo", "import", saved(tmp_path, PYRRA), "--window", "5m")
+    assert "no window of an objective" in str(short.error)
