@@ -13,11 +13,15 @@ NOTICE = "budget"
 
 
 def spent(tx: Transaction, playbook: Playbook, service: str) -> int:
-    """Count the runs within the playbook's window, up to its limit; 0 when it has no budget."""
+    """Count the runs within the playbook's window; 0 when it has no budget.
+
+    One that gave way before it could begin has used nothing, as with the throttle.
+    """
     budget = playbook.spec.budget
     if budget is None:
         return 0
     since = tx.now - timedelta(seconds=budget.window)
-    return tx.runs.count(RunQuery(name=playbook.name, service=service, created_after=since)) - tx.runs.count(
-        RunQuery(name=playbook.name, service=service, created_after=since, trigger=NOTICE)
+    which = RunQuery(
+        name=playbook.name, service=service, created_after=since, not_trigger=NOTICE, gave_way=False
     )
+    return tx.runs.count(which)

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Executable,
     Text,
     Update,
+    and_,
     bindparam,
     cast,
     delete,
@@ -79,7 +80,8 @@ class HeldRun(Run):
 class RunQuery:
     """Which runs; None means any. ``active`` True: not final; False: final.
 
-    ``ended_after``: those that are still active, or ended later than this.
+    ``ended_after``: those that are still active, or ended later than this. ``gave_way`` False: without
+    those that gave way before they began (`Run.never_began`).
     """
 
     kind: RunKind | None = None
@@ -95,6 +97,8 @@ class RunQuery:
     undo_of: str | None = None
     trigger: str | None = None
     created_after: datetime | None = None
+    not_trigger: str | None = None
+    gave_way: bool | None = None
     ended_after: datetime | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
@@ -106,6 +110,11 @@ class RunQuery:
             found.append(active if self.active else ~active)
         if self.created_after is not None:
             found.append(runs.c.created_at > self.created_after)
+        if self.not_trigger is not None:
+            found.append(runs.c.trigger != self.not_trigger)
+        if self.gave_way is not None:
+            unbegun = and_(runs.c.state == RunState.SUPERSEDED.value, runs.c.started_at.is_(None))
+            found.append(unbegun if self.gave_way else ~unbegun)
         if self.ended_after is not None:
             found.append(or_(runs.c.ended_at.is_(None), runs.c.ended_at > self.ended_after))
         return found
