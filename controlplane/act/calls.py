@@ -30,7 +30,10 @@ from controlplane.model.records import StepRecord
 from controlplane.model.states import StepState
 
 LOOK_SECONDS = 2.0
-"""How soon an action is asked again whether something happened, when it could not look."""
+"""How soon an action is asked again whether something happened, when it could not look.
+
+Who waits no longer than that for anything sees it soon enough by itself.
+"""
 
 MAX_INTERRUPTIONS = 5
 """A step in whose middle this many workers were lost is not tried again: it may be what ends them."""
@@ -201,6 +204,8 @@ def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
     before = turn.tx.steps.attempt(record.run, record.id, record.attempt)
     turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "again", again.reason)
     due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(step, record))
+    if again.after > LOOK_SECONDS and turn.tx.steps.is_wanted(record.run, record.id):
+        due = turn.now  # what it waits for has come while it was looking
     said = before is not None and before.message == again.reason
     reason = again.reason or f"looks again in {format_duration(again.after)}"
     turn.said[record.id] = reason

@@ -22,6 +22,7 @@ _LIST = (
     .where(steps.c.run == bindparam("b_run"))
     .order_by(steps.c.position, steps.c.item_index.nulls_first())
 )
+_WANTED = select(steps.c.due_at).where(steps.c.run == bindparam("b_run"), steps.c.id == bindparam("b_step"))
 _RESUME = (
     update(attempts)
     .where(*_ATTEMPT)
@@ -93,6 +94,10 @@ class StepRepository(Repository):
     def update(self, run: str, step: str, **values: Any) -> None:
         """Change what is remembered of a step beside its state."""
         self.unit.change(steps, {"run": run, "id": step}, values)
+
+    def is_wanted(self, run: str, step: str) -> bool:
+        """Tell whether somebody has made a step due while it is being called: else it has no time then."""
+        return self.unit.scalar(_WANTED, {"b_run": run, "b_step": step}) is not None
 
     def begin_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str) -> None:
         """Write down that an attempt begins, before anything is done."""

@@ -239,3 +239,59 @@ def test_a_crash_at_any_point_asks_once_and_starts_once(tmp_path: Path) -> None:
         assert rig.finish(run).state == RunState.SUCCEEDED, f"died {point}, point {at}"
         assert rig.events(run).count("approval.requested") == 1
         assert len(rig.platform.writes()) == 1
+
+
+EACH = {"items": ["a", "b"], "as": "who"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        ([SHIFT], ASK),
+        ([SHIFT, REQUEST], {}),
+        ([{**REQUEST, "forEach": EACH}, SHIFT], {}),
+        ([{**REQUEST, "needs": []}, {**SHIFT, "needs": []}], {}),
+    ],
+    ids=["before-the-run", "in-a-step", "in-a-loop", "beside-another-step"],
+)
+def test_a_decision_at_any_point_is_seen_at_once(
+    tmp_path: Path, steps: list[dict[str, Any]], more: dict[str, Any]
+) -> None:
+    """Also when a worker has just looked, and is about to write down that nobody has decided."""
+    rig = Rig(tmp_path)
+    fuse = Fuse()
+    rig.arm(fuse)
+    run = rig.start(*steps, **more)
+    rig.settle()
+    rig.arm(None)
+    see_through(rig, run)
+    early = 0
+    for at, point in enumerate(fuse.passed, start=1):
+        if point == "before a commit":  # whoever decides waits for it
+            continue
+        rig.renew()
+        decided: list[str] = []
+        rig.arm(Fuse(at, lambda _, decided=decided: decided.extend(approve_all(rig))))  # type: ignore[misc]
+        run = rig.start(*steps, **more)
+        rig.settle()
+        early += bool(decided)
+        rig.arm(None)
+        assert see_through(rig, run) == RunState.SUCCEEDED, f"decided {point}, point {at}"
+    assert early > 0
+
+
+def see_through(rig: Rig, run: Run) -> RunState:
+    """Say yes to what is asked still, and go on to the end, which must be near."""
+    for _ in range(2):
+        approve_all(rig)
+        rig.settle()
+    return rig.finish(run, seconds=1).state
+
+
+def approve_all(rig: Rig) -> list[str]:
+    """Say yes to everything that is asked."""
+    with rig.database.transaction() as tx:
+        waiting = [each.id for each in tx.approvals.list(waiting=True)]
+        for each in waiting:
+            decide_approval(tx, each, "approved", by="bob", role=Role.APPROVER, wake=rig.woken.append)
+    return waiting
