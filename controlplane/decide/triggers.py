@@ -110,7 +110,7 @@ def _turn_began(candidate: Candidate) -> datetime | None:
     if incident.state is IncidentState.FIRING:
         return incident.changed_at
     if incident.state is IncidentState.MITIGATED:
-        return incident.mitigated_at
+        return incident.fired_at if candidate.trigger.mends else incident.mitigated_at
     return incident.resolved_at
 
 

@@ -107,7 +107,7 @@ kind: Playbook
 metadata: {name: hung-replica}
 spec:
   triggers:
-    - {type: threshold, indicator: stalled, above: 0.5, by: replica}
+    - {type: threshold, indicator: stalled, above: 0.5, by: replica, evacuated: true}
   throttle: {onceWithin: 2m, groupBy: [service, replica]}
   steps:
     - {id: restart, uses: replica.restart, with: {target: "{{ incident.target }}"}}

@@ -118,10 +118,17 @@ class Trigger(Model):
         del signal
         return False
 
+    @property
+    def mends(self) -> bool:
+        """Whether it calls also where clients are kept away from the target: that cures nothing of it."""
+        return False
+
     def matches(self, incident: Incident, facts: Facts) -> bool:
         """Tell whether the incident calls for the playbook now."""
         del facts
-        return incident.state is IncidentState.FIRING and self.answers(Signal.parse(incident.signal))
+        still = incident.state is IncidentState.MITIGATED and incident.calm_since is None
+        calls = incident.state is IncidentState.FIRING or (self.mends and still)
+        return calls and self.answers(Signal.parse(incident.signal))
 
     def verdicts(self, look: Look) -> Iterable[Verdict]:
         """Measure what nobody else does, at every target that it concerns."""

@@ -33,6 +33,10 @@ class GpuTrigger(Trigger):
         parts = [*self.classes, *map(str, self.xids), *self.rungs]
         return f"gpu:{','.join(parts) or 'any'}"
 
+    @property
+    def mends(self) -> bool:
+        return True
+
     def answers(self, signal: Signal) -> bool:
         if signal.kind != GPU:
             return False

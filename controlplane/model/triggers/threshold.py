@@ -24,6 +24,11 @@ class ThresholdTrigger(Trigger):
     below: float | None = None
     for_: Duration = Field(0.0, alias="for", validate_default=False)
     by: Level = "replica"
+    evacuated: bool = Field(
+        default=False,
+        description="also where clients are kept away from the target already: for what mends it, not for "
+        "what takes it out",
+    )
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:
@@ -43,6 +48,10 @@ class ThresholdTrigger(Trigger):
 
     def describe(self) -> str:
         return f"threshold:{self.signal_name} by {self.by}"
+
+    @property
+    def mends(self) -> bool:
+        return self.evacuated
 
     def answers(self, signal: Signal) -> bool:
         return (signal.kind, signal.name, signal.target.level) == (THRESHOLD, self.signal_name, self.by)
