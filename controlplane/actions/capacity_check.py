@@ -36,10 +36,11 @@ class CapacityParameters(Model):
     at_least: float = Field(
         1.05, gt=0, description="the least ratio of capacity to demand; 1 is full to the last slot"
     )
-    per_replica: float = Field(
+    per_replica: float | None = Field(
+        None,
         gt=0,
-        description="requests that one replica serves at once within its objectives: its SLA-compliant "
-        "concurrency, or the engine's max_num_seqs",
+        description="requests that one replica serves at once within its objectives, its SLA-compliant "
+        "concurrency; when left out, as many as the platform says that its engine takes",
     )
     over: Duration = Field(
         30.0, gt=0, description="the demand is the mean over this time", validate_default=False
@@ -51,17 +52,22 @@ class CapacityParameters(Model):
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """The fleet without the zone: the zones that serve, their ready replicas, their share of the traffic."""
+    """The fleet without the zone: the zones that serve, their ready replicas, their share of the traffic.
+
+    ``slots``: how many requests these replicas serve at once; None where the platform does not tell of all.
+    """
 
     zones: list[str]
     replicas: int
     share: float
+    slots: int | None
 
 
 class CapacityCheck(Action[CapacityParameters]):
     """Compare what the other zones can carry with what they would have to.
 
-    Capacity is the ready replicas of the other zones with a weight above 0, times `perReplica`.
+    Capacity is what the ready replicas of the other zones with a weight above 0 serve at once: by
+    what the platform says of each engine, or `perReplica` each.
     Demand is the requests that those zones hold now (running and waiting, mean over `over`), divided
     by their share of the traffic: what they would hold if all of it were theirs. The ratio of the two
     must be at least `atLeast`. Replicas that are loading or isolated do not count, nor do zones
@@ -72,7 +78,7 @@ class CapacityCheck(Action[CapacityParameters]):
 
     ```yaml
     uses: capacity.check
-    with: {without: zone-a, perReplica: 4, atLeast: 1.05}
+    with: {without: zone-a, atLeast: 1.05}
     ```
     """
 
@@ -92,6 +98,13 @@ class CapacityCheck(Action[CapacityParameters]):
             rest = _rest(parameters.without, context)
             if not rest.zones:
                 return _refusal(parameters, rest, "no other zone has a ready replica and a weight above 0")
+            capacity = (
+                rest.slots if parameters.per_replica is None else rest.replicas * parameters.per_replica
+            )
+            if capacity is None:
+                return _unknown(
+                    parameters, "the platform does not tell what a replica serves: write `perReplica`"
+                )
             query = demand_query(context.service, rest.zones, parameters.over)
             held = context.port(Metrics).instant(query)
         except Unavailable as error:
@@ -99,13 +112,12 @@ class CapacityCheck(Action[CapacityParameters]):
         if held is None:
             return _unknown(parameters, f"no data for {query}")
         demand = max(held / rest.share, _LEAST_DEMAND)
-        capacity = rest.replicas * parameters.per_replica
         ratio = capacity / demand
         numbers = (
             f"{rest.replicas} ready replicas in {', '.join(rest.zones)} serve {capacity:g} requests at once, "
             f"{demand:.1f} are to be expected without {parameters.without}: ratio {ratio:.2f}"
         )
-        outputs = _outputs(round(ratio, 3), rest.replicas, round(capacity, 3), round(demand, 3))
+        outputs = _outputs(round(ratio, 3), rest.replicas, round(float(capacity), 3), round(demand, 3))
         if ratio < parameters.at_least:
             return Failed(FailureKind.PERMANENT, f"{numbers}, under {parameters.at_least:g}", outputs)
         context.note(numbers)
@@ -140,11 +152,14 @@ def _rest(zone: str, context: ActionContext) -> _Rest:
     present = weights.read(context)
     weights.weight_of(zone, present)
     ready = {
-        view.name: view.serving_replicas
+        view.name: [replica.slots for replica in view.replicas if replica.serves]
         for view in context.port(Platform).topology(context.service.name).zones
         if view.name != zone and present.weights.get(view.name, 0) > 0 and view.serving_replicas > 0
     }
-    return _Rest(list(ready), sum(ready.values()), sum(present.share(name) for name in ready))
+    slots = [each for found in ready.values() for each in found]
+    known = [each for each in slots if each is not None]
+    share = sum(present.share(name) for name in ready)
+    return _Rest(list(ready), len(slots), share, sum(known) if len(known) == len(slots) else None)
 
 
 def _outputs(

@@ -34,7 +34,8 @@ class ReplicaView(Model):
     """One engine instance. ``address`` is where it is reached past the gateway.
 
     ``ready``: it can serve. ``in_rotation``: the gateway may send it new requests. ``requests``: how
-    many are inside it, running and waiting; None where the platform cannot tell.
+    many are inside it, running and waiting; None where the platform cannot tell. ``slots``: how many
+    requests its engine serves at once, None where that is not known.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ReplicaView(Model):
     state: ReplicaState = "unknown"
     in_rotation: bool = True
     requests: int | None = None
+    slots: int | None = None
     address: str
     version: str
     owner: Owner | None = None

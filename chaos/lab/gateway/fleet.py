@@ -312,6 +312,7 @@ class Fleet:
             state=replica.state if node.ready else "unknown",
             in_rotation=self.in_rotation(replica.config.name),
             requests=replica.requests if node.ready else None,
+            slots=node.config.engine.max_num_seqs,
             address=self._layout.url(replica.config.port),
             owner=self.owner(node.config.zone),
             labels={"app": self._layout.settings.service, ZONE_LABEL: node.config.zone},

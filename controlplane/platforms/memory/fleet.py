@@ -50,14 +50,20 @@ class Node:
 
 
 class Fleet:
-    """One service's zones. ``load_time``: seconds from a restart until the replica is ready."""
+    """One service's zones. ``load_time``: seconds from a restart until the replica is ready.
 
-    def __init__(self, service: Target, clock: Clock, journal: Journal, load_time: float) -> None:
+    ``slots``: how many requests each replica serves at once.
+    """
+
+    def __init__(
+        self, service: Target, clock: Clock, journal: Journal, load_time: float, slots: int | None = None
+    ) -> None:
         self.service = service
         self.zones: dict[str, dict[str, Node]] = {}
         self._clock = clock
         self._journal = journal
         self._load_time = load_time
+        self._slots = slots
         self._incarnations = 0
 
     def build(self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int) -> None:
@@ -182,6 +188,7 @@ class Fleet:
             state=state,
             in_rotation=replica.in_rotation,
             requests=replica.requests if node.reachable else None,
+            slots=self._slots,
             address=f"memory://{replica.name}",
             version=replica.version,
             owner=Owner(kind="Deployment", name=f"{self.service.service}-{zone}"),

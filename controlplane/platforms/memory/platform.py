@@ -41,6 +41,7 @@ class MemoryPlatform:
     """One service's fleet, named as the lab names it: zone-a, node-a1, replica-a1-0. Safe between threads.
 
     ``zones``: how many, or their names. ``load_time``: seconds from a restart until the replica is ready.
+    ``slots``: how many requests each replica serves at once, None where nobody can tell.
     """
 
     def __init__(
@@ -53,10 +54,11 @@ class MemoryPlatform:
         nodes_per_zone: int = 2,
         replicas_per_node: int = 2,
         load_time: float = 4.0,
+        slots: int | None = None,
     ) -> None:
         self._lock = threading.RLock()
         self._journal = Journal(clock)
-        self._fleet = Fleet(Target(service, cluster), clock, self._journal, load_time)
+        self._fleet = Fleet(Target(service, cluster), clock, self._journal, load_time, slots)
         named = zones if not isinstance(zones, int) else [f"zone-{each}" for each in ascii_lowercase[:zones]]
         self._fleet.build(named, nodes_per_zone, replicas_per_node)
         self._weights = dict.fromkeys(self._fleet.zones, 100)

@@ -1,10 +1,14 @@
 """`capacity.check`: the ratio, what it counts, and what it does not know."""
 
+from pathlib import Path
+
 import pytest
 
 from controlplane.actions.capacity_check import CapacityCheck, demand_query
 from controlplane.kernel.errors import NotFound, Unavailable
 from controlplane.model.outcome import Done, Failed, FailureKind
+from controlplane.platforms.memory import MemoryPlatform
+from controlplane.platforms.port import Platform
 from tests.support.steps import SERVICE, StepDriver
 
 
@@ -132,3 +136,27 @@ def test_the_demand_is_one_query_over_the_services_own_labels() -> None:
         'sum(avg_over_time(vllm:num_requests_running{service="chat",zone=~"zone-b|zone-c"}[30s])) + '
         'sum(avg_over_time(vllm:num_requests_waiting{service="chat",zone=~"zone-b|zone-c"}[30s]))'
     )
+
+
+def test_without_a_number_the_platform_tells_what_each_replica_serves() -> None:
+    step = check(16.0, perReplica=None)
+    step.ports[Platform] = MemoryPlatform(step.clock, slots=5)
+
+    assert step.call() == Done({"ratio": 1.667, "healthyReplicas": 8, "capacity": 40.0, "demand": 24.0})
+
+
+def test_a_platform_that_does_not_tell_makes_it_unknown() -> None:
+    step = check(16.0, perReplica=None)
+
+    outcome = step.call()
+
+    assert isinstance(outcome, Failed)
+    assert "the platform does not tell what a replica serves: write `perReplica`" in outcome.message
+    assert isinstance(check(16.0, perReplica=None, onUnknown="pass").call(), Done)
+
+
+def test_no_shipped_playbook_says_what_a_replica_serves() -> None:
+    """It is the fleet's to know: a number in a playbook would have to follow it by hand."""
+    texts = [file.read_text("utf-8") for file in (Path(__file__).parents[4] / "playbooks").glob("*.yaml")]
+    assert texts
+    assert [text for text in texts if "perReplica" in text] == []

@@ -17,7 +17,7 @@ from chaos.lab.layout import LabSettings, Layout, plan
 from chaos.lab.processes import ProcessTable
 from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.errors import Ambiguous, Unavailable
-from controlplane.model.topology import WriteTag
+from controlplane.model.topology import Topology, WriteTag
 
 PLACE = "chat/local/zone-a/node-a1/replica-a1-0"
 NODE = "chat/local/zone-a/node-a1"
@@ -162,6 +162,16 @@ def test_a_new_fleet_starts_whole_and_says_what_was_not(bench: Bench) -> None:
         (SCHEDULABLE, True, "applied"),
     ]
     assert asyncio.run(bench.admin.out_of_rotation()) == set()
+
+
+def test_the_fleet_tells_what_each_engine_serves_at_once(bench: Bench) -> None:
+    topology = bench.do(_topology)
+    slots = {view.slots for _, view in topology.replicas()}
+    assert slots == {node.engine.max_num_seqs for node in bench.layout.nodes}
+
+
+async def _topology(writer: Writer) -> Topology:
+    return writer.parts._fleet.topology()
 
 
 async def _machine(writer: Writer) -> str:
