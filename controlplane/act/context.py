@@ -16,15 +16,16 @@ from typing import Any, TypeVar
 
 import structlog
 
+from controlplane.act.claims import Budget, claim
 from controlplane.act.engine import Parts, Turn
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Unavailable
-from controlplane.model.action import Change
-from controlplane.model.records import StepRecord
+from controlplane.model.action import Change, Dimension, Touch
+from controlplane.model.records import StepRecord, Verdict
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.model.topology import WriteTag
-from controlplane.platforms.port import CALL_TIMEOUT
+from controlplane.platforms.port import CALL_TIMEOUT, Platform
 from controlplane.store.transaction import Transaction
 
 log = structlog.get_logger(__name__)
@@ -47,6 +48,7 @@ class StepContext:
     state: Mapping[str, Any]
     started_at: datetime
     clock: Clock
+    budget: Budget
     undoing: bool = False
     fresh: bool = False
     """Whether this is the first call of the step: nothing has been written down of its effects."""
@@ -54,6 +56,8 @@ class StepContext:
     effects: list[Change] = field(default_factory=list)
     """Done, and not yet written down as ``applied``."""
     effect_at: datetime | None = None
+    returned: list[Target] = field(default_factory=list)
+    """Back in service, and not yet written down."""
     began_effects: bool = False
     """Whether this call has changed something outside, or was about to."""
     _kept: bool = True
@@ -81,6 +85,24 @@ class StepContext:
         if not self.undoing:
             self.effects.append(change)
 
+    def take_out(self, target: Target, dimension: Dimension) -> str | None:
+        touches = [Touch(target, dimension)]
+        topology = self.port(Platform).topology(self.service.name)
+        with self.parts.database.transaction() as tx:
+            tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds)
+            if any(row.target == str(target) for row in tx.ledger.list(holder=self.run_id)):
+                return None
+            judged = self.budget.judge(tx, self.run_id, touches, topology)
+            if judged.verdict is not Verdict.ALLOW:
+                return f"waits for blast radius: {judged.message}"
+            claim(tx, self.run_id, touches, f"step {self.step_id}")
+            said = (f"guard.{judged.verdict}", judged.message)
+            tx.journal.write(self.run_id, *said, step=self.step_id, **judged.values)
+        return None
+
+    def give_back(self, target: Target) -> None:
+        self.returned.append(target)
+
     def settle(self, turn: Turn) -> None:
         """Write down what was done and noted since the last commit, with what came of the call."""
         self._write_down(turn.tx)
@@ -90,6 +112,8 @@ class StepContext:
     def _write_down(self, tx: Transaction) -> None:
         for change in self.effects:
             tx.undo.applied(self.run_id, self.step_id, change)
+        for target in self.returned:
+            tx.ledger.release(holder=self.run_id, target=target)
         for message, data in self.notes:
             tx.journal.write(self.run_id, "note", message, step=self.step_id, **data)
 
@@ -97,6 +121,7 @@ class StepContext:
         """Forget it, once that is committed."""
         self.effects.clear()
         self.notes.clear()
+        self.returned.clear()
         self._kept = True
 
     @property
@@ -153,6 +178,7 @@ def context_for(turn: Turn, step: StepRecord, attempt: int, **more: Any) -> Step
         scope=turn.scope_of(step),
         state=more.pop("state", {}),
         clock=turn.parts.clock,
+        budget=Budget.of(turn.pinned),
         started_at=more.pop("started_at", None) or turn.now,
         **more,
     )

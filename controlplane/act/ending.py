@@ -17,11 +17,12 @@ import structlog
 
 from controlplane.act import escalation
 from controlplane.act.calls import validated
+from controlplane.act.claims import claim, takes_out
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import CONTINUE, Next, Parts, Turn, Wait, Work
 from controlplane.act.fencing import undo_begins, undo_rests
 from controlplane.act.outcomes import backoff_seconds
-from controlplane.act.prepare import claim, judge, takes_out
+from controlplane.act.prepare import judge
 from controlplane.kernel.errors import (
     Ambiguous,
     Fenced,
@@ -123,7 +124,7 @@ class LookBack:
                 why = f"refused by the blast radius: {judged.message}"
                 settle(turn, self.change.record_, UndoResult(UndoStatus.WITHHELD, why))
                 return None
-            claim(turn, touches, f"undo of step {step}")
+            claim(turn.tx, turn.run.id, touches, f"undo of step {step}")
             self.change.takes_out = True
         return self.change
 

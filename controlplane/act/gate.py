@@ -9,10 +9,10 @@ from typing import Any
 import structlog
 
 from controlplane.act.approve import expire, requested
+from controlplane.act.claims import Budget
 from controlplane.act.ending import begin_ending
 from controlplane.act.engine import Next, Parts, Turn, Wait, Work
 from controlplane.act.preview import Looker
-from controlplane.decide.blast import blast_radius
 from controlplane.kernel.errors import FleetwardError
 from controlplane.kernel.templating import evaluate
 from controlplane.model.action import Touch
@@ -95,20 +95,12 @@ def _preview(turn: Turn, seen: Seen) -> dict[str, Any]:
     """Return what was seen as it is kept, with the blast radius of all steps together on what is out now."""
     found: dict[str, Any] = {"steps": [step.model_dump(mode="json", by_alias=True) for step in seen.steps]}
     if seen.topology is not None:
-        policy = turn.pinned.policy
         touches = [
             Touch(Target.parse(touch.target), touch.dimension, returns=touch.returns)
             for step in seen.steps
             for touch in step.touches
         ]
-        judged = blast_radius(
-            touches,
-            turn.tx.ledger.list(),
-            seen.topology,
-            [turn.pinned.plan.limits, *([policy.spec.limits] if policy is not None else [])],
-            holder=turn.run.id,
-            protected=policy.spec.protected if policy is not None else (),
-        )
+        judged = Budget.of(turn.pinned).judge(turn.tx, turn.run.id, touches, seen.topology)
         found["blastRadius"] = judged.model_dump(mode="json", by_alias=True)
     return found
 

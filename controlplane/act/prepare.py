@@ -15,14 +15,14 @@ from typing import Any
 import structlog
 
 from controlplane.act.calls import CallStep, call, validated
+from controlplane.act.claims import Budget, claim, takes_out
 from controlplane.act.context import StepContext, context_for
 from controlplane.act.engine import Turn, Work
 from controlplane.act.halts import standing_in_way
-from controlplane.decide.blast import blast_radius
 from controlplane.kernel.durations import format_duration
 from controlplane.kernel.errors import Fenced, FleetwardError, InvalidInput, Unavailable
 from controlplane.kernel.templating import evaluate, render
-from controlplane.model.action import Action, ActionRegistry, Dimension, Touch, stays_within
+from controlplane.model.action import Action, ActionRegistry, Touch, stays_within
 from controlplane.model.playbook import Step
 from controlplane.model.records import GuardVerdict, Halt, StepRecord, Verdict
 from controlplane.model.states import StepState
@@ -105,7 +105,7 @@ class PrepareStep:
         if verdict is Verdict.WAIT:
             _block(turn, self.step, record, f"waits for blast radius: {message}")
             return None
-        claim(turn, prepared.touches, f"step {record.id}")
+        claim(turn.tx, turn.run.id, prepared.touches, f"step {record.id}")
         returned = [[str(t.target), t.dimension.value] for t in prepared.touches if t.returns]
         if returned:
             turn.remember(returned={**turn.run.progress.get("returned", {}), record.id: returned})
@@ -144,27 +144,7 @@ def hold_back(turn: Turn, record: StepRecord, halt: Halt) -> None:
 
 def judge(turn: Turn, touches: Sequence[Touch], topology: Topology) -> GuardVerdict:
     """Judge what is about to be touched by the one budget, as it is in this transaction."""
-    policy = turn.pinned.policy
-    return blast_radius(
-        touches,
-        turn.tx.ledger.list(),
-        topology,
-        [turn.pinned.plan.limits, *([policy.spec.limits] if policy is not None else [])],
-        holder=turn.run.id,
-        protected=policy.spec.protected if policy is not None else (),
-    )
-
-
-def claim(turn: Turn, touches: Sequence[Touch], why: str) -> None:
-    """Claim what is about to go out of service."""
-    for touch in touches:
-        if takes_out(touch):
-            turn.tx.ledger.claim(touch.target, touch.dimension, turn.run.id, why)
-
-
-def takes_out(touch: Touch) -> bool:
-    """Tell whether what is touched goes out of service by it."""
-    return touch.dimension is not Dimension.NOTHING and not touch.returns
+    return Budget.of(turn.pinned).judge(turn.tx, turn.run.id, touches, topology)
 
 
 def _judge(turn: Turn, record: StepRecord, prepared: Prepared) -> tuple[Verdict, str]:

@@ -19,11 +19,12 @@ from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import FleetwardError, Unavailable
 from controlplane.kernel.references import reads
 from controlplane.kernel.templating import evaluate, render
-from controlplane.model.action import Action, ActionRegistry, Change
+from controlplane.model.action import Action, ActionRegistry, Change, Dimension
 from controlplane.model.graph import ranks
 from controlplane.model.playbook import Step
 from controlplane.model.preview import PlannedChange, PlannedStep, PlannedTouch, StepOutlook
 from controlplane.model.service import Service
+from controlplane.model.target import Target
 from controlplane.model.topology import WriteTag
 
 T = TypeVar("T")
@@ -59,6 +60,14 @@ class LookContext:
         msg = f"a preview changes nothing, and {change.field} of {change.target} was about to be changed"
         raise AssertionError(msg)
         yield  # type: ignore[unreachable]
+
+    def take_out(self, target: Target, dimension: Dimension) -> str | None:
+        msg = f"a preview claims nothing, and {target} was about to go out of service ({dimension})"
+        raise AssertionError(msg)
+
+    def give_back(self, target: Target) -> None:
+        msg = f"a preview claims nothing, and {target} was about to be given back"
+        raise AssertionError(msg)
 
     def note(self, message: str, **data: Any) -> None:
         """Drop it: there is no journal."""

@@ -67,10 +67,10 @@ class WorkloadRestart(Action[WorkloadRestartParameters]):
 
     Each replica leaves the load balancing, is drained, restarted, and comes back when it is ready, its
     canary is good and it has answered the prompts of `prewarm`; then the next. Before each one the step
-    waits as long as too few others would serve, so a fleet that gets worse stops the restart instead of
-    suffering from it. A replica that does not come back within `readyWithin` fails the step and stays
-    out. One that somebody has restarted since the step began, or that is out of rotation already, is
-    left alone.
+    waits as long as too few others would serve, or the blast radius has no room for one more, so a fleet
+    that gets worse stops the restart instead of suffering from it. A replica that does not come back
+    within `readyWithin` fails the step and stays out. One that somebody has restarted since the step
+    began, or that is out of rotation already, is left alone.
 
     Undo gives a replica that is out back, only while its canary is good; restarts stay.
 
@@ -91,7 +91,7 @@ class WorkloadRestart(Action[WorkloadRestartParameters]):
     }
 
     def touches(self, parameters: WorkloadRestartParameters, context: ActionContext) -> list[Touch]:
-        """One replica is out at a time; the others are written to when it is their turn."""
+        """One replica is out at a time; the others are claimed when it is their turn."""
         places = [target for target, _ in _subjects(parameters, context)]
         dimensions = (Dimension.CAPACITY, *(Dimension.NOTHING for _ in places[1:]))
         return [Touch(*each) for each in zip(places, dimensions, strict=False)]
@@ -160,6 +160,7 @@ def _take_out(
     begun = state.get("out") == str(target)
     if view.uid != state["left"][0][1] or not (view.in_rotation or begun):
         context.note(f"{target.name} is left alone: somebody has restarted or isolated it")
+        context.give_back(target)
         return _next(state, context, skipped=1)
     everyone = replicas.topology(context).replicas()
     others = sum(each.serves for place, each in everyone if place != target)
@@ -172,6 +173,8 @@ def _take_out(
             return Again(renewal.LOOK_EVERY, state, f"waits: {rest.why}")
         if (why := replicas.zone_would_starve({target}, context)) is not None:
             return Again(renewal.LOOK_EVERY, state, f"waits: {why}")
+        if (why := context.take_out(target, Dimension.CAPACITY)) is not None:
+            return Again(renewal.LOOK_EVERY, state, why)
         # Kept before the write: after a crash our own isolation must not be taken for somebody else's.
         return Again(0.0, {**state, "out": str(target)}, f"{target.name} is next")
     replicas.set_rotation(context, target, False, part="out")
@@ -219,6 +222,7 @@ def _bring_back(
             cache_prewarm.warm(view, parameters.prewarm[warmed], 1, context)
             return Again(0.0, {**state, "warmed": warmed + 1}, f"{target.name} is being prewarmed")
         replicas.set_rotation(context, target, True, part="back")
+        context.give_back(target)
         return _next(state, context, restarted=1)
     words = f"{target.name} is {view.state}, and {canary.why}" if new else f"{target.name} is not seen anew"
     waited = context.clock.now() - datetime.fromisoformat(state["since"])

@@ -147,6 +147,19 @@ class ActionContext(Protocol):
         """
         ...
 
+    def take_out(self, target: Target, dimension: Dimension) -> str | None:
+        """Claim what goes out of service as the step goes on, beyond what `Action.touches` said before.
+
+        None: it is claimed, and stays so until it is given back, or is seen back when the run is over.
+        Otherwise why it may not go out now: the action waits, and asks again. Asking again for what is
+        claimed changes nothing.
+        """
+        ...
+
+    def give_back(self, target: Target) -> None:
+        """Give the run's claim on a target up, with what comes of this call: it is back in service."""
+        ...
+
     def note(self, message: str, **data: Any) -> None:
         """Write a line of the run's journal (kept with the outcome)."""
         ...

@@ -70,3 +70,32 @@ def test_outside_of_its_window_it_waits_and_lapses(tmp_path: Path) -> None:
     world.run(20)
     assert world.runs(NAME) == []
     assert [each.outcome for each in world.decisions(playbook=NAME)] == ["queued", "refused"]
+
+
+def test_each_replica_is_claimed_by_the_run_while_it_is_out(world: World) -> None:
+    world.run_until(lambda: len(restarted(world)) == 1, 120)
+    (run,) = world.runs(NAME)
+    seen: set[str] = set()
+    for _ in range(60):
+        world.step()
+        with world.database.reading() as tx:
+            rows = tx.ledger.list()
+        out = {
+            str(place) for place, view in world.platform.topology("chat").replicas() if not view.in_rotation
+        }
+        assert {row.holder for row in rows} <= {run.id}
+        assert out <= {row.target for row in rows}
+        seen |= out
+    assert len(seen) >= 3
+
+
+def test_it_waits_for_what_others_have_taken_out(world: World) -> None:
+    """Its own limit is one replica: what a drill or a person has taken counts for that too."""
+    world.run_until(lambda: len(restarted(world)) == 1, 120)
+    world.platform.set_rotation(at("c/c2/1"), False, expected_version=None, by=None)
+    world.run(60)
+    (run,) = world.runs(NAME)
+    assert len(restarted(world)) <= 2
+    assert "waits for blast radius: 2 of 12 replicas would be out of service, the limit is 1" in run.waiting
+    world.platform.set_rotation(at("c/c2/1"), True, expected_version=None, by=None)
+    world.run_until(lambda: len(restarted(world)) >= 4, 120)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import Ambiguous
-from controlplane.model.action import Action, Change, SignalReader, UndoRecord, UndoResult
+from controlplane.model.action import Action, Change, Dimension, SignalReader, UndoRecord, UndoResult
 from controlplane.model.approval import ApprovalRecord, Approvals, Question
 from controlplane.model.outcome import Again, Outcome
 from controlplane.model.ports import (
@@ -29,6 +29,7 @@ from controlplane.model.ports import (
 from controlplane.model.records import Freeze, Halt
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
+from controlplane.model.target import Target
 from controlplane.model.topology import ReplicaView, WriteTag
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
@@ -240,9 +241,19 @@ class StepContext:
     step_id: str = "step"
     service: Service = SERVICE
     scope: Mapping[str, Any] = field(default_factory=dict)
+    claims: set[Target] = field(default_factory=set)
+    no_room: str | None = None
 
     def port(self, port: type[T]) -> T:
         return self.ports[port]  # type: ignore[return-value]
+
+    def take_out(self, target: Target, dimension: Dimension) -> str | None:
+        if self.no_room is None:
+            self.claims.add(target)
+        return self.no_room
+
+    def give_back(self, target: Target) -> None:
+        self.claims.discard(target)
 
     def note(self, message: str, **data: Any) -> None:
         self.notes.append(message)
@@ -292,6 +303,9 @@ class StepDriver:
         self.notes: list[str] = []
         self.reasons: list[str] = []
         self.attempt = 1
+        self.claims: set[Target] = set()
+        self.no_room: str | None = None
+        """Why nothing more may go out of service now."""
 
     def context(self, **more: Any) -> StepContext:
         return StepContext(
@@ -302,6 +316,8 @@ class StepDriver:
             notes=self.notes,
             started_at=self.clock.now(),
             attempt=self.attempt,
+            claims=self.claims,
+            no_room=self.no_room,
             **more,
         )
 

@@ -186,3 +186,36 @@ def test_while_nobody_can_tell_it_waits() -> None:
 
     assert step.reasons[-1] == "waits: nothing has been measured yet"
     assert step.platform.writes() == []
+
+
+def test_each_is_claimed_while_it_is_out_and_no_longer() -> None:
+    step = rolling()
+    claimed: set[Target] = set()
+    while isinstance(outcome := step.call(), Again):
+        out = {place(name) for name in ZONE_A if not step.view(name).in_rotation}
+        assert out <= step.claims
+        assert len(step.claims) <= 1
+        claimed |= step.claims
+        step.clock.advance(outcome.after)
+
+    assert isinstance(outcome, Done)
+    assert (claimed, step.claims) == ({place(name) for name in ZONE_A}, set())
+
+
+def test_one_that_is_left_alone_is_not_claimed() -> None:
+    step = rolling()
+    step.call()
+    step.platform.set_rotation(place(ZONE_A[1]), False, expected_version=None, by=None)
+
+    assert step.run() == Done({"restarted": 3, "skipped": 1})
+    assert step.claims == set()
+
+
+def test_it_waits_while_the_blast_radius_has_no_room() -> None:
+    step = rolling()
+    step.no_room = "waits for blast radius: 2 of 12 replicas would be out of service, the limit is 1"
+    drive(step, 5)
+
+    assert (step.reasons[-1], step.platform.writes()) == (step.no_room, [])
+    step.no_room = None
+    assert step.run() == Done({"restarted": 4, "skipped": 0})
