@@ -9,13 +9,28 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
 
 from controlplane.actions import replicas
 from controlplane.model.action import ActionContext
+from controlplane.model.base import Duration, Model
 from controlplane.model.target import Target
 
 LOOK_EVERY = 1.0
 """Seconds between looks at what is under way."""
+
+
+class DrainingParameters(Model):
+    """How long is waited, and what it means when requests are left then."""
+
+    within: Duration = Field(
+        60.0, gt=0, description="how long requests under way may take", validate_default=False
+    )
+    on_timeout: Literal["pass", "fail"] = Field(
+        "pass", description="what it means when requests are left then: go on without them, or fail"
+    )
 
 
 @dataclass(frozen=True, slots=True)

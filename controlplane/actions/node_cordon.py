@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from controlplane.actions import nodes
-from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
+from controlplane.actions import nodes, standing
+from controlplane.model.action import ActionContext, Dimension
 from controlplane.model.outcome import Again, Done, Outcome
+from controlplane.model.target import Target
 
 
 class CordonParameters(nodes.NodeParameters):
     """Parameters of `node.cordon` and `node.uncordon`."""
 
 
-class _Scheduling(Action[CordonParameters]):
+class _Scheduling(standing.Declaration[CordonParameters]):
     parameters = CordonParameters
-    reversible = True
+    loses = Dimension.NOTHING
     permissions = nodes.PERMISSIONS
     outputs: ClassVar = {
         "node": "the node, as service/cluster/zone/node",
         "before": "whether it was open for new work before the step",
     }
-    wanted: ClassVar[bool]
 
-    def touches(self, parameters: CordonParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(nodes.find(parameters, context)[0], Dimension.NOTHING)]
-
-    def plan(self, parameters: CordonParameters, context: ActionContext) -> list[Change]:
+    def stands(
+        self, parameters: CordonParameters, context: ActionContext
+    ) -> tuple[Target, Sequence[standing.Stand]]:
         target, view = nodes.find(parameters, context)
-        if view.schedulable == self.wanted:
-            return []
-        return [Change(target, nodes.SCHEDULABLE, view.schedulable, self.wanted)]
+        return target, [standing.opening_of(target, view)]
 
     def run(self, parameters: CordonParameters, context: ActionContext) -> Outcome:
         if "before" not in context.state:
@@ -41,13 +39,6 @@ class _Scheduling(Action[CordonParameters]):
         target, _ = nodes.find(parameters, context)
         nodes.set_schedulable(context, target, self.wanted, part="set")
         return Done({"node": str(target), "before": context.state["before"]})
-
-    def observe(self, parameters: CordonParameters, context: ActionContext) -> Outcome:
-        """Go on: the node says by itself whether it was written."""
-        return Again(0.0, dict(context.state), "the answer was lost: looking at the node")
-
-    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        return nodes.restore_schedulable(record, context)
 
 
 class NodeCordon(_Scheduling):

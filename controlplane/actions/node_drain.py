@@ -5,30 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from pydantic import Field
-
-from controlplane.actions import draining, nodes, replicas
-from controlplane.actions.replica_drain import OnTimeout
+from controlplane.actions import draining, nodes, replicas, standing
 from controlplane.kernel.clock import to_rfc3339
-from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
-from controlplane.model.base import Duration
+from controlplane.model.action import ActionContext
 from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
-from controlplane.model.target import Target
-from controlplane.model.topology import NodeView
 
 
-class NodeDrainParameters(nodes.NodeParameters):
+class NodeDrainParameters(nodes.NodeParameters, draining.DrainingParameters):
     """Parameters of `node.drain`."""
 
-    within: Duration = Field(
-        60.0, gt=0, description="how long requests under way may take", validate_default=False
-    )
-    on_timeout: OnTimeout = Field(
-        "pass", description="what it means when requests are left then: go on without them, or fail"
-    )
 
-
-class NodeDrain(Action[NodeDrainParameters]):
+class NodeDrain(standing.NodeDeclaration[NodeDrainParameters]):
     """Cordon a node, take all its replicas out of the load balancing, and wait until they are empty.
 
     What comes before `node.replace`, or before people open the machine. At most `within` is waited;
@@ -46,29 +33,16 @@ class NodeDrain(Action[NodeDrainParameters]):
 
     name = "node.drain"
     parameters = NodeDrainParameters
-    reversible = True
-    permissions = tuple(dict.fromkeys((*nodes.PERMISSIONS, *replicas.PERMISSIONS)))
+    wanted = False
     outputs: ClassVar = {
         "node": "the node, as service/cluster/zone/node",
         "replicas": "the replicas that it took out of rotation, as targets",
         "requests": "how many requests were left; null when the platform cannot tell",
     }
 
-    def touches(self, parameters: NodeDrainParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(nodes.find(parameters, context)[0], Dimension.CAPACITY)]
-
-    def plan(self, parameters: NodeDrainParameters, context: ActionContext) -> list[Change]:
-        target, view = nodes.find(parameters, context)
-        cordon = [Change(target, nodes.SCHEDULABLE, True, False)] if view.schedulable else []
-        return cordon + [
-            Change(place, replicas.IN_ROTATION, True, False)
-            for place, in_rotation in _slots(target, view).items()
-            if in_rotation
-        ]
-
     def run(self, parameters: NodeDrainParameters, context: ActionContext) -> Outcome:
         target, view = nodes.find(parameters, context)
-        slots = _slots(target, view)
+        slots = {place: each.in_rotation for place, each in standing.slots_of(target, view)}
         state = dict(context.state)
         if "taken" not in state:
             if (why := replicas.zone_would_starve(set(slots), context)) is not None:
@@ -89,19 +63,3 @@ class NodeDrain(Action[NodeDrainParameters]):
         if look.requests != 0 and parameters.on_timeout == "fail":
             return Failed(FailureKind.PERMANENT, f"{target.name} is not empty: {look.words}")
         return Done({"node": str(target), "replicas": state["taken"], "requests": look.requests})
-
-    def observe(self, parameters: NodeDrainParameters, context: ActionContext) -> Outcome:
-        """Go on: node and replicas say by themselves whether they were written."""
-        return Again(0.0, dict(context.state), "the answer was lost: looking at the node")
-
-    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        if record.field == nodes.SCHEDULABLE:
-            return nodes.restore_schedulable(record, context)
-        return replicas.restore_rotation(record, context)
-
-
-def _slots(target: Target, view: NodeView) -> dict[Target, bool]:
-    return {
-        Target(target.service, target.cluster, target.zone, target.node, each.name): each.in_rotation
-        for each in view.replicas
-    }

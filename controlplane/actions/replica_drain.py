@@ -6,32 +6,21 @@ What comes before a restart or a reset that shall cost nobody an answer.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from controlplane.actions import draining, replicas
+from controlplane.actions.standing import ReplicaDeclaration
 from controlplane.kernel.clock import to_rfc3339
-from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
-from controlplane.model.base import Duration
+from controlplane.model.action import ActionContext
 from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.target import Target
 
-OnTimeout = Literal["pass", "fail"]
 
-
-class DrainParameters(replicas.ReplicaParameters):
+class DrainParameters(replicas.ReplicaParameters, draining.DrainingParameters):
     """Parameters of `replica.drain`."""
 
-    within: Duration = Field(
-        60.0, gt=0, description="how long requests under way may take", validate_default=False
-    )
-    on_timeout: OnTimeout = Field(
-        "pass", description="what it means when requests are left then: go on without them, or fail"
-    )
 
-
-class ReplicaDrain(Action[DrainParameters]):
+class ReplicaDrain(ReplicaDeclaration[DrainParameters]):
     """Take one replica out of the load balancing, and wait until the requests inside it are over.
 
     At most `within` is waited; `requests` says how many were left then. A replica that hangs never gets
@@ -49,20 +38,12 @@ class ReplicaDrain(Action[DrainParameters]):
 
     name = "replica.drain"
     parameters = DrainParameters
-    reversible = True
-    permissions = replicas.PERMISSIONS
+    wanted = False
     outputs: ClassVar = {
         "replica": "the replica, as service/cluster/zone/node/replica",
         "uid": "the uid of the incarnation that was drained",
         "requests": "how many requests were left; null when the platform cannot tell",
     }
-
-    def touches(self, parameters: DrainParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(replicas.find(parameters, context)[0], Dimension.CAPACITY)]
-
-    def plan(self, parameters: DrainParameters, context: ActionContext) -> list[Change]:
-        target, view = replicas.find(parameters, context)
-        return [Change(target, replicas.IN_ROTATION, True, False)] if view.in_rotation else []
 
     def run(self, parameters: DrainParameters, context: ActionContext) -> Outcome:
         if "out" not in context.state:
@@ -84,13 +65,6 @@ class ReplicaDrain(Action[DrainParameters]):
         if look.requests != 0 and parameters.on_timeout == "fail":
             return Failed(FailureKind.PERMANENT, f"{target.name} is not empty: {look.words}")
         return _done(state, look.requests)
-
-    def observe(self, parameters: DrainParameters, context: ActionContext) -> Outcome:
-        """Go on: the replica's rotation says by itself whether it was written."""
-        return Again(0.0, dict(context.state), "the answer was lost: looking at the replica's rotation")
-
-    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        return replicas.restore_rotation(record, context)
 
 
 def _done(state: dict[str, Any], requests: int | None) -> Done:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controlplane.actions import replicas
-from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
-from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
+from controlplane.actions.standing import ReplicaDeclaration
+from controlplane.model.action import ActionContext
+from controlplane.model.outcome import Done, Failed, FailureKind, Outcome
 
 
 class IsolateParameters(replicas.ReplicaParameters):
     """Parameters of `replica.isolate`."""
 
 
-class ReplicaIsolate(Action[IsolateParameters]):
+class ReplicaIsolate(ReplicaDeclaration[IsolateParameters]):
     """Take one replica out of the load balancing. It runs on, and its canary is still asked.
 
     New requests go to the zone's other replicas; those under way run on. The slot stays out when the
@@ -35,19 +36,11 @@ class ReplicaIsolate(Action[IsolateParameters]):
 
     name = "replica.isolate"
     parameters = IsolateParameters
-    reversible = True
-    permissions = replicas.PERMISSIONS
+    wanted = False
     outputs: ClassVar = {
         "replica": "the replica, as service/cluster/zone/node/replica",
         "uid": "the uid of the incarnation that was isolated",
     }
-
-    def touches(self, parameters: IsolateParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(replicas.find(parameters, context)[0], Dimension.CAPACITY)]
-
-    def plan(self, parameters: IsolateParameters, context: ActionContext) -> list[Change]:
-        target, view = replicas.find(parameters, context)
-        return [Change(target, replicas.IN_ROTATION, True, False)] if view.in_rotation else []
 
     def run(self, parameters: IsolateParameters, context: ActionContext) -> Outcome:
         target, view = replicas.find(parameters, context)
@@ -57,10 +50,3 @@ class ReplicaIsolate(Action[IsolateParameters]):
             return Failed(FailureKind.PERMANENT, why)
         replicas.set_rotation(context, target, False, part="out")
         return Done({"replica": str(target), "uid": view.uid})
-
-    def observe(self, parameters: IsolateParameters, context: ActionContext) -> Outcome:
-        """Go on: the replica's rotation says by itself whether it was written."""
-        return Again(0.0, dict(context.state), "the answer was lost: looking at the replica's rotation")
-
-    def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
-        return replicas.restore_rotation(record, context)

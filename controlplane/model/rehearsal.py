@@ -90,6 +90,9 @@ class FleetShape(Model):
     nodes_per_zone: int = Field(2, ge=1, le=20)
     replicas_per_node: int = Field(2, ge=1, le=20)
     load_time: Duration = Field(4.0, description="how long a restarted replica loads", validate_default=False)
+    slots: int | None = Field(
+        8, ge=1, description="how many requests a replica serves at once; null where nobody can tell"
+    )
     prompts: tuple[Prompt, ...] = Field((), description="prompts of the Service; left out: those it has")
     weights: dict[str, Annotated[int, Field(ge=0, le=100)]] = Field(
         default_factory=dict, description="by zone; 100 where left out"

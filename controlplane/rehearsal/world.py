@@ -41,6 +41,7 @@ def build_fleet(given: Given, service: Service, clock: VirtualClock) -> MemoryPl
         nodes_per_zone=shape.nodes_per_zone,
         replicas_per_node=shape.replicas_per_node,
         load_time=shape.load_time,
+        slots=shape.slots,
     )
     take_down(fleet, service.name, shape.down)
     isolate(fleet, service.name, shape.isolated)

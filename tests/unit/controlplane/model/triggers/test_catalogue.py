@@ -118,7 +118,7 @@ def test_a_trigger_is_written_out_as_what_it_is() -> None:
     book = playbook(triggers=[{"type": "threshold", "indicator": "queue", "above": 5, "for": "1m"}])
     body: dict[str, Any] = book.model_dump(mode="json", by_alias=True)
     written = {"type": "threshold", "indicator": "queue", "above": 5.0, "below": None, "for": "1m"}
-    assert body["spec"]["triggers"] == [{**written, "by": "replica"}]
+    assert body["spec"]["triggers"] == [{**written, "by": "replica", "evacuated": False}]
     assert Playbook.model_validate(body) == book
 
 
