@@ -1,4 +1,4 @@
-"""``fleetward slo``: objectives as Prometheus rules, objectives from other tools' files."""
+"""``fleetward slo``: objectives as Prometheus rules, from other tools' files, and how they stand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli import slo_status
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err
 from controlplane.kernel.errors import InvalidInput
 
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help=HELP, no_args_is_help=True)
     group.command("rules")(rules)
     group.command("import")(import_)
+    slo_status.add_to(group)
     app.add_typer(group, name="slo")
 
 

@@ -19,10 +19,10 @@ from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.dryrun import DryRuns
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
+from controlplane.controller.standing import Standing
 from controlplane.controller.timetable import Timetable
 from controlplane.decide import (
     alerts,
-    budgets,
     cards,
     guards,
     incidents,
@@ -55,9 +55,6 @@ log = structlog.get_logger(__name__)
 
 WARM_TICKS = 2
 """Ticks a new leader must have seen before anything is started."""
-
-BUDGETS_EVERY = 30.0
-"""Seconds between two times that the error budgets are written down."""
 
 
 _BAD_STATES = {IncidentState.PENDING, IncidentState.FIRING, IncidentState.MITIGATED}
@@ -105,6 +102,7 @@ class Conclusion:
     traffic: dict[Target, bool | None]
     sources: Sequence[SourceState]
     alerts: Mapping[str, Sequence[Mapping[str, str]]]
+    slos: Sequence[Slo]
 
 
 @dataclass(slots=True)
@@ -122,13 +120,13 @@ class ServiceTick:
     history: list[HistoryPoint] = field(default_factory=list)
     last_seen: dict[Signal, datetime] = field(default_factory=dict)
     cards: cards.CardBook | None = None
-    budgets: budgets.BudgetBook | None = None
-    budgets_saved: datetime | None = None
+    standing: Standing = field(init=False)
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
 
     def __post_init__(self) -> None:
         self.fleet = Fleet(self.shared.platform, self.service)
+        self.standing = Standing(self.service, self.shared.database, self.observer.measures)
 
     def start(self) -> None:
         """Start the canaries, and take over the history that was left behind."""
@@ -192,7 +190,7 @@ class ServiceTick:
             self.observer.measures,
             sight,
             {each.name: each.state for each in sources},
-            self._budgets(slos, observation.evaluated_at),
+            self.standing.count(slos, targets, observation.evaluated_at),
         )
         found += triggers.measured(playbooks, look)
         with self.shared.database.reading() as tx:
@@ -211,18 +209,8 @@ class ServiceTick:
             traffic,
             sources,
             {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
+            slos,
         )
-
-    def _budgets(self, slos: Sequence[Slo], at: datetime) -> dict[tuple[str, Target], float]:
-        """Count what the error budgets are made of; returns what is left of each, as far as it is known."""
-        if self.budgets is None:
-            with self.shared.database.reading() as tx:
-                body = tx.snapshots.get(budgets.SNAPSHOT, service=self.service.name)
-            self.budgets = budgets.BudgetBook.model_validate(body or {})
-        target = self.service.target
-        self.budgets = self.budgets.after(slos, target, self.observer.measures, at.timestamp())
-        left = {slo.name: self.budgets.left(slo) for slo in slos}
-        return {(name, target): share for name, share in left.items() if share is not None}
 
     def _cards(
         self,
@@ -366,14 +354,7 @@ class ServiceTick:
             self.history = list(overview.history)
             tx.snapshots.put(SIGNALS, _json(snapshot), service=self.service.name, at=now)
             tx.snapshots.put(OVERVIEW, _json(overview), service=self.service.name, at=now)
-            self._save_budgets(tx, now)
-
-    def _save_budgets(self, tx: Transaction, now: datetime) -> None:
-        """Keep them now and then: what a crash loses is counted again, from the windows."""
-        due = self.budgets_saved is None or (now - self.budgets_saved).total_seconds() >= BUDGETS_EVERY
-        if self.budgets is not None and due:
-            tx.snapshots.put(budgets.SNAPSHOT, _json(self.budgets), service=self.service.name, at=now)
-            self.budgets_saved = now
+            self.standing.leave(tx, concluded.slos, concluded.verdicts, at, now)
 
 
 def _json(model: Model) -> dict[str, Any]:

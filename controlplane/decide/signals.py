@@ -70,19 +70,27 @@ class Sight:
 def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, sight: Sight) -> list[Verdict]:
     """Judge every SLO at every target of its levels, and at its service, whose clients all share."""
     asks: list[Ask] = []
-    plan: list[tuple[Slo, list[Target], slice]] = []
+    plan: list[tuple[Slo, list[Target], slice, slice]] = []
     for slo in slos:
         wanted = [t for t in targets if t.level in slo.spec.by or t.level == "service"]
-        first = len(asks)
-        asks += [Ask(slo.spec.measure, target, slo.spec.threshold) for target in wanted]
-        plan.append((slo, wanted, slice(first, len(asks))))
+        events = _asked(asks, slo.spec.measure, slo, wanted)
+        apart = slo.spec.tier_measure != slo.spec.measure
+        tiers = _asked(asks, slo.spec.tier_measure, slo, wanted) if apart else events
+        plan.append((slo, wanted, events, tiers))
     windows = sorted({window for slo in slos for window in _windows(slo)})
     counts = measures.counts(asks, windows)
     return [
         verdict
-        for slo, wanted, rows in plan
-        for verdict in _judge_slo(slo, wanted, _board(slo, counts, rows, windows, measures), sight)
+        for slo, wanted, events, tiers in plan
+        for verdict in _judge_slo(slo, wanted, _board(slo, counts, (events, tiers), windows, measures), sight)
     ]
+
+
+def _asked(asks: list[Ask], measure: str, slo: Slo, targets: Sequence[Target]) -> slice:
+    """Add what is asked of a measure at these targets; return where it stands."""
+    first = len(asks)
+    asks += [Ask(measure, target, slo.spec.threshold) for target in targets]
+    return slice(first, len(asks))
 
 
 def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight) -> Iterator[Verdict]:
@@ -106,20 +114,33 @@ def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight)
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """One SLO's counts: for each window good, total (a value per target) and the share of it observed."""
+    """One SLO's counts: for each window good, total (a value per target) and the share of it observed.
+
+    ``tiers``: the same of what its burn rates count, which may be slices of time.
+    """
 
     columns: Mapping[float, tuple[burn.Floats, burn.Floats, float]]
+    tiers: Mapping[float, tuple[burn.Floats, burn.Floats, float]]
     since: datetime
     note: str
 
 
-def _board(slo: Slo, counts: Counts, rows: slice, windows: Sequence[float], measures: Measures) -> _Board:
-    columns = {
-        window: (counts.good[rows, i], counts.total[rows, i], measures.store.covered(window) / window)
-        for i, window in enumerate(windows)
-    }
+def _board(
+    slo: Slo,
+    counts: Counts,
+    rows: tuple[slice, slice],
+    windows: Sequence[float],
+    measures: Measures,
+) -> _Board:
+    columns, tiers = (
+        {
+            window: (counts.good[part, i], counts.total[part, i], measures.store.covered(window) / window)
+            for i, window in enumerate(windows)
+        }
+        for part in rows
+    )
     since = measures.store.window_start(verdict_window(slo))
-    return _Board(columns, from_unix(since or 0.0), _snapped(slo, measures))
+    return _Board(columns, tiers, from_unix(since or 0.0), _snapped(slo, measures))
 
 
 def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
@@ -131,7 +152,7 @@ def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
         fast = burn.fast_fires(good, total, spec.fast.below, spec.fast.min_samples)
         found.append((FAST, "page", fast & (seen > LEAST_SEEN)))
     for tier in spec.burn_tiers:
-        long, short = board.columns[tier.long], board.columns[tier.short]
+        long, short = board.tiers[tier.long], board.tiers[tier.short]
         fires = burn.tier_fires(long, short, spec.target, tier.factor, spec.min_events)
         found.append((tier.name, tier.severity, fires))
     return found

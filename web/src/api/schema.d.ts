@@ -575,6 +575,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/slos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Objectives
+         * @description List how the objectives of each service stand.
+         */
+        get: operations["list_objectives"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Objective
+         * @description Return one objective with its tiers and its targets.
+         */
+        get: operations["get_objective"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1644,6 +1684,115 @@ export interface components {
             target: string;
         };
         /**
+         * ObjectiveList
+         * @description The objectives of every service, each as of its controller's last look.
+         */
+        ObjectiveList: {
+            /** Items */
+            items: components["schemas"]["ObjectivesSnapshot"][];
+        };
+        /**
+         * ObjectiveStatus
+         * @description One SLO at its service. ``value`` is the good share over the whole window.
+         */
+        ObjectiveStatus: {
+            /**
+             * Budgetleft
+             * @description 1 untouched, 0 spent, less overspent
+             */
+            budgetLeft: number | null;
+            /**
+             * Burnrate
+             * @description over the last hour
+             */
+            burnRate: number | null;
+            /**
+             * Counts
+             * @default occurrences
+             * @enum {string}
+             */
+            counts: "occurrences" | "timeslices" | "ratioTimeslices";
+            /**
+             * Good
+             * @default 0
+             */
+            good: number;
+            /** Indicator */
+            indicator: string;
+            /**
+             * Minevents
+             * @default 0
+             */
+            minEvents: number;
+            /** Name */
+            name: string;
+            /**
+             * Observed
+             * @description share of the window that was observed
+             * @default 0
+             */
+            observed: number;
+            /**
+             * Places
+             * @default []
+             */
+            places: components["schemas"]["PlaceStatus"][];
+            /** Service */
+            service: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "good" | "bad" | "unknown";
+            /** Target */
+            target: number;
+            /**
+             * Tiers
+             * @default []
+             */
+            tiers: components["schemas"]["TierStatus"][];
+            /**
+             * Timetoexhaustion
+             * @description seconds until the budget is spent at that rate; None when it would not be
+             */
+            timeToExhaustion: number | null;
+            /**
+             * Total
+             * @default 0
+             */
+            total: number;
+            /** Value */
+            value: number | null;
+            /** Window */
+            window: string;
+            /**
+             * Windowstart
+             * Format: date-time
+             */
+            windowStart: string;
+        };
+        /**
+         * ObjectivesSnapshot
+         * @description Every objective of one service.
+         */
+        ObjectivesSnapshot: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Evaluatedat
+             * Format: date-time
+             */
+            evaluatedAt: string;
+            /**
+             * Objectives
+             * @default []
+             */
+            objectives: components["schemas"]["ObjectiveStatus"][];
+        };
+        /**
          * OperationRequest
          * @description Why somebody does this to a run; who it is, is known.
          */
@@ -1735,6 +1884,36 @@ export interface components {
             version: string;
             /** Zones */
             zones: components["schemas"]["ZoneCell"][];
+        };
+        /**
+         * PlaceStatus
+         * @description The verdict on one target, on the shortest window.
+         */
+        PlaceStatus: {
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * Firing
+             * @default []
+             */
+            firing: string[];
+            /**
+             * Samples
+             * @default 0
+             */
+            samples: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "good" | "bad" | "unknown";
+            /** Target */
+            target: string;
+            /** Value */
+            value: number | null;
         };
         /**
          * PlanRequest
@@ -2332,6 +2511,43 @@ export interface components {
          * @enum {string}
          */
         StepState: "pending" | "running" | "waiting" | "succeeded" | "skipped" | "failed" | "cancelled";
+        /**
+         * TierStatus
+         * @description One burn-rate tier now. ``least`` is the least rate that the events make likely: what is judged.
+         */
+        TierStatus: {
+            /** Burnlong */
+            burnLong: number | null;
+            /** Burnshort */
+            burnShort: number | null;
+            /**
+             * Events
+             * @description events, or slices of time, in the long window
+             */
+            events: number;
+            /** Factor */
+            factor: number;
+            /** Fires */
+            fires: boolean;
+            /** Leastlong */
+            leastLong: number;
+            /** Leastshort */
+            leastShort: number;
+            /**
+             * Long
+             * @description seconds
+             */
+            long: number;
+            /** Name */
+            name: string;
+            /** Severity */
+            severity: string;
+            /**
+             * Short
+             * @description seconds
+             */
+            short: number;
+        };
         /**
          * TimelineEntry
          * @description One thing that happened. ``ref`` is the id of the decision, run or incident it tells of.
@@ -3901,6 +4117,78 @@ export interface operations {
             };
             /** @description `conflict` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    list_objectives: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectiveList"];
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    get_objective: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectiveStatus"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.cli.context import database
 from controlplane.kernel.errors import InvalidDocuments
 from controlplane.kernel.yaml import load_documents
+from tests.support.standing import leave
 from tests.unit.controlplane.cli.conftest import Result
 
 Fleetward = Callable[..., Result]
@@ -76,3 +78,31 @@ def test_what_cannot_be_imported_is_no_success(fleetward: Fleetward, tmp_path: P
     assert fleetward("slo", "import", saved(tmp_path, OWN)).code == 1
     short = fleetward("slo", "import", saved(tmp_path, PYRRA), "--window", "5m")
     assert "no window of an objective" in str(short.error)
+
+
+def test_how_objectives_stand_is_told_as_the_controller_left_it(fleetward: Fleetward, tmp_path: Path) -> None:
+    assert "no controller has looked yet" in fleetward("slo", "status").text
+    with database(tmp_path / "state") as opened:
+        leave(opened)
+    said = fleetward("slo", "status").text
+    burning = next(line for line in said.splitlines() if "chat-success" in line).split()
+    assert burning == ["chat-success", "99.9%", "30d", "bad", "99.925%", "25.0%", "7.2", "1d1h", "page"]
+    assert next(line for line in said.splitlines() if "chat-few" in line).split()[-3:] == ["?", "?", "?"]
+    found = fleetward("slo", "status", "-o", "json").json()
+    assert found[0]["objectives"][0]["timeToExhaustion"] == 90000.0
+
+
+def test_an_objective_explains_what_it_rests_on(fleetward: Fleetward, tmp_path: Path) -> None:
+    with database(tmp_path / "state") as opened:
+        leave(opened)
+    said = fleetward("slo", "explain", "chat-success").text
+    for part in (
+        "100000 events, 75 bad; 100.0% observed",
+        "25.00% left, burning 7.2: spent in 1d1h",
+        "the long and the short window is under its factor",
+        "fewer than 10 events",
+        "chat/local",
+    ):
+        assert part in said
+    assert "fewer than 10 events were counted" in fleetward("slo", "explain", "chat-few").text
+    assert "did you mean `chat-few`?" in str(fleetward("slo", "explain", "chat-fww").error)

@@ -1,0 +1,165 @@
+"""Where each objective stands, in numbers for people: the same counts that the verdicts rest on.
+
+It judges nothing a second time: who fires is said by the verdicts, what is left by the budgets. An
+objective that has too few events says that it is unknown, and why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from controlplane.decide import burn
+from controlplane.decide.budgets import BudgetBook
+from controlplane.model.objectives import ObjectiveStatus, PlaceStatus, State, TierStatus
+from controlplane.model.query import promql_duration
+from controlplane.model.signals import Verdict
+from controlplane.model.slo import Slo
+from controlplane.model.target import Target
+from controlplane.observe.measures import Ask, Measures
+
+HOUR = 3600.0
+"""Seconds that the shown burn rate looks at: those of the workbook's quickest tier."""
+
+
+def statuses(
+    slos: Sequence[Slo],
+    verdicts: Sequence[Verdict],
+    measures: Measures,
+    book: BudgetBook,
+    at: datetime,
+) -> tuple[ObjectiveStatus, ...]:
+    """Return how every SLO stands at its service and at each target where it is judged."""
+    tiers = [tier for slo in slos for tier in slo.spec.burn_tiers]
+    windows = sorted({HOUR, *(each for tier in tiers for each in (tier.long, tier.short))})
+    service = measures.service.target
+    counts = measures.counts(
+        [Ask(slo.spec.tier_measure, service, slo.spec.threshold) for slo in slos], windows
+    )
+    found = []
+    for row, slo in enumerate(slos):
+        columns = {
+            window: _Window(
+                float(counts.good[row, i]),
+                float(counts.total[row, i]),
+                measures.store.covered(window) / window,
+                slo.spec.target,
+            )
+            for i, window in enumerate(windows)
+        }
+        mine = [each for each in verdicts if each.signal.kind == "slo" and each.signal.name == slo.name]
+        found.append(_status(slo, mine, columns, book, at, service))
+    return tuple(found)
+
+
+class _Window:
+    """One window's counts, and what they say of the burn rate."""
+
+    def __init__(self, good: float, total: float, observed: float, target: float) -> None:
+        self.good, self.total, self.observed, self.target = good, total, observed, target
+
+    @property
+    def burn(self) -> float | None:
+        """How many times too fast the budget burned; None without events."""
+        if self.total <= 0:
+            return None
+        return (self.total - self.good) / self.total * self.observed / (1 - self.target)
+
+    @property
+    def least(self) -> float:
+        """The least of it that the events make likely."""
+        good, total = np.array([self.good]), np.array([self.total])
+        return float(burn.burn_rate(good, total, self.target, self.observed)[0])
+
+
+def _status(
+    slo: Slo,
+    verdicts: Sequence[Verdict],
+    columns: dict[float, _Window],
+    book: BudgetBook,
+    at: datetime,
+    service: Target,
+) -> ObjectiveStatus:
+    spec = slo.spec
+    whole = next((each for each in verdicts if each.signal.target == service), None)
+    firing = set(whole.tiers) if whole else set()
+    budget = book.of(slo)
+    rate = columns[HOUR].burn
+    calendar = spec.window.calendar
+    return ObjectiveStatus(
+        name=slo.name,
+        service=spec.service,
+        indicator=spec.measure,
+        target=spec.target,
+        window=f"{calendar.unit}, {calendar.time_zone}" if calendar else promql_duration(spec.window.length),
+        window_start=spec.window.start(at),
+        counts=spec.budgeting.method,
+        state=_state(whole) if whole else _worst([_state(each) for each in verdicts]),
+        value=budget.good / budget.total if budget.total > 0 else None,
+        good=budget.good,
+        total=budget.total,
+        observed=budget.observed,
+        min_events=spec.min_events,
+        budget_left=budget.left,
+        burn_rate=rate,
+        time_to_exhaustion=exhaustion(budget.left, rate, spec.window.length, spec.window.horizon(at)),
+        tiers=tuple(_tier(slo, number, columns, firing) for number in range(len(spec.burn_tiers))),
+        places=tuple(_place(each) for each in verdicts),
+    )
+
+
+def exhaustion(left: float | None, rate: float | None, window: float, horizon: float) -> float | None:
+    """Return the seconds until a budget is spent at a burn rate; 0 when it is.
+
+    None when it would not be within ``horizon``: until then a rolling window has left the past behind, and a
+    calendar one begins anew.
+    """
+    if left is None:
+        return None
+    if left <= 0:
+        return 0.0
+    seconds = left * window / rate if rate else math.inf
+    return seconds if seconds <= horizon else None
+
+
+def _tier(slo: Slo, number: int, columns: dict[float, _Window], firing: set[str]) -> TierStatus:
+    tier = slo.spec.burn_tiers[number]
+    long, short = columns[tier.long], columns[tier.short]
+    return TierStatus(
+        name=tier.name,
+        severity=tier.severity,
+        factor=tier.factor,
+        long=tier.long,
+        short=tier.short,
+        burn_long=long.burn,
+        burn_short=short.burn,
+        least_long=long.least,
+        least_short=short.least,
+        events=long.total,
+        fires=tier.name in firing,
+    )
+
+
+def _place(verdict: Verdict) -> PlaceStatus:
+    state = verdict.state
+    return PlaceStatus(
+        target=str(verdict.signal.target),
+        state=_state(verdict),
+        value=state.value,
+        samples=state.samples,
+        firing=verdict.tiers,
+        detail=state.detail,
+    )
+
+
+def _state(verdict: Verdict) -> State:
+    if verdict.blind or verdict.state.good is None:
+        return "unknown"
+    return "good" if verdict.state.good else "bad"
+
+
+def _worst(states: Sequence[State]) -> State:
+    return next((each for each in ("bad", "unknown") if each in states), "good" if states else "unknown")
