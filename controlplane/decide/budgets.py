@@ -9,6 +9,7 @@ and neither does a month that has just begun.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,25 +43,39 @@ class Budget:
 
 
 class Tally(Model):
-    """One SLO's events: since when, up to when, and for each bucket its begin, good and all events."""
+    """One SLO's events: since when, up to when, each bucket's begin, good and all events, and their sums."""
 
     since: float
     upto: float
     buckets: tuple[tuple[float, float, float], ...] = ()
+    good: float = 0.0
+    total: float = 0.0
 
     def plus(self, good: float, total: float, at: float, window: Window) -> Tally:
         """Return the tally with the events up to ``at``, without what the window has left behind."""
-        width, start = window.length / BUCKETS, _start(window, at)
+        width = window.length / BUCKETS
         begin = at // width * width
         if window.calendar is not None:
-            begin = max(begin, start)
-            kept = [bucket for bucket in self.buckets if bucket[0] >= start]
-        else:
-            kept = [bucket for bucket in self.buckets if bucket[0] + width > start]
-        if kept and kept[-1][0] == begin:
-            _, known_good, known = kept.pop()
-            good, total = good + known_good, total + known
-        return Tally.model_construct(since=self.since, upto=at, buckets=(*kept, (begin, good, total)))
+            begin = max(begin, _start(window, at))
+        if self.buckets and self.buckets[-1][0] == begin:  # as at most ticks: nothing else changes
+            _, known_good, known = self.buckets[-1]
+            return Tally.model_construct(
+                since=self.since,
+                upto=at,
+                buckets=(*self.buckets[:-1], (begin, known_good + good, known + total)),
+                good=self.good + good,
+                total=self.total + total,
+            )
+        oldest, whole = _start(window, at), window.calendar is not None
+        kept = [b for b in self.buckets if (b[0] >= oldest if whole else b[0] + width > oldest)]
+        buckets = (*kept, (begin, good, total))
+        return Tally.model_construct(
+            since=self.since,
+            upto=at,
+            buckets=buckets,
+            good=math.fsum(bucket[1] for bucket in buckets),
+            total=math.fsum(bucket[2] for bucket in buckets),
+        )
 
     def unseen(self, window: Window, at: float) -> float:
         """Return from when on events are not counted yet, as far as the window at ``at`` reaches."""
@@ -94,7 +109,7 @@ class BudgetBook(Model):
         tally, spec = self.tallies.get(_key(slo)), slo.spec
         if tally is None:
             return Budget()
-        good, total = (sum(bucket[part] for bucket in tally.buckets) for part in (1, 2))
+        good, total = tally.good, tally.total
         begin = max(tally.since, _start(spec.window, tally.upto))
         observed = min(1.0, (tally.upto - begin) / spec.window.length)
         if total <= 0 or total < spec.min_events:

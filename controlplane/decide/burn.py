@@ -29,7 +29,7 @@ def wilson(good: Floats, total: Floats, *, upper: bool) -> Floats:
     return np.where(total > 0, np.clip(bound, 0.0, 1.0), 1.0 if upper else 0.0)
 
 
-def burn_rate(good: Floats, total: Floats, target: float, observed: float) -> Floats:
+def burn_rate(good: Floats, total: Floats, target: float | Floats, observed: float | Floats) -> Floats:
     """Return how many times too fast the budget burns; ``observed`` is the share of the window seen, 0..1.
 
     The least rate that the events make likely. 0 without events.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -33,46 +34,41 @@ def statuses(
     at: datetime,
 ) -> tuple[ObjectiveStatus, ...]:
     """Return how every SLO stands at its service and at each target where it is judged."""
+    if not slos:
+        return ()
     tiers = [tier for slo in slos for tier in slo.spec.burn_tiers]
     windows = sorted({HOUR, *(each for tier in tiers for each in (tier.long, tier.short))})
     service = measures.service.target
     counts = measures.counts(
         [Ask(slo.spec.tier_measure, service, slo.spec.threshold) for slo in slos], windows
     )
+    mine: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.signal.kind == "slo":
+            mine.setdefault(verdict.signal.name, []).append(verdict)
+    seen = np.array([measures.store.covered(window) / window for window in windows])
+    targets = np.array([[slo.spec.target] for slo in slos])
+    bad = np.maximum(counts.total - counts.good, 0.0) / np.maximum(counts.total, 1e-12)
+    rates = (bad * seen / (1.0 - targets)).tolist()
+    least = burn.burn_rate(counts.good, counts.total, targets, seen).tolist()
+    totals = counts.total.tolist()
     found = []
     for row, slo in enumerate(slos):
         columns = {
-            window: _Window(
-                float(counts.good[row, i]),
-                float(counts.total[row, i]),
-                measures.store.covered(window) / window,
-                slo.spec.target,
-            )
+            window: _Window(totals[row][i], rates[row][i] if totals[row][i] > 0 else None, least[row][i])
             for i, window in enumerate(windows)
         }
-        mine = [each for each in verdicts if each.signal.kind == "slo" and each.signal.name == slo.name]
-        found.append(_status(slo, mine, columns, book, at, service))
+        found.append(_status(slo, mine.get(slo.name, ()), columns, book, at, service))
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
 class _Window:
-    """One window's counts, and what they say of the burn rate."""
+    """One window: its events, its burn rate if it has any, and the least of it that they make likely."""
 
-    def __init__(self, good: float, total: float, observed: float, target: float) -> None:
-        self.good, self.total, self.observed, self.target = good, total, observed, target
-
-    @property
-    def burn(self) -> float | None:
-        """How many times too fast the budget burned; None without events."""
-        if self.total <= 0:
-            return None
-        return (self.total - self.good) / self.total * self.observed / (1 - self.target)
-
-    @property
-    def least(self) -> float:
-        """The least of it that the events make likely."""
-        good, total = np.array([self.good]), np.array([self.total])
-        return float(burn.burn_rate(good, total, self.target, self.observed)[0])
+    total: float
+    burn: float | None
+    least: float
 
 
 def _status(

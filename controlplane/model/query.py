@@ -7,6 +7,7 @@ is asked; who asks is the observer, or a Prometheus that is given the exported r
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ class Query(Model):
             raise ValueError(msg)
         return self
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """The name of what it measures: another text is another measure."""
         said = "\n".join(f"{text}" for text in (self.good, self.bad, self.total, self.error_ratio))

@@ -6,6 +6,7 @@ factor that the target makes unreachable is refused at load.
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
@@ -96,7 +97,7 @@ class SloSpec(Model):
         """The name of what is measured: the library's indicator, or the query's own key."""
         return self.indicator.key if isinstance(self.indicator, Query) else self.indicator
 
-    @property
+    @functools.cached_property
     def slices(self) -> str | None:
         """The name of what its slices of time are counted as; None when it counts events alone."""
         how = self.budgeting
@@ -116,7 +117,7 @@ class SloSpec(Model):
         """The name of what its burn rates count: bad slices, or events; also a mean of shares has events."""
         return self.slices if self.slices and self.budgeting.method == "timeslices" else self.measure
 
-    @property
+    @functools.cached_property
     def burn_tiers(self) -> tuple[Tier, ...]:
         """The tiers that are judged: as written, or the usual ones as far as the target lets them fire."""
         if self.tiers is not None:
