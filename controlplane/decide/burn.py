@@ -38,18 +38,9 @@ def burn_rate(good: Floats, total: Floats, target: float | Floats, observed: flo
     return np.where(total > 0, bad * observed / (1.0 - target), 0.0)
 
 
-def tier_fires(
-    long: tuple[Floats, Floats, float],
-    short: tuple[Floats, Floats, float],
-    target: float,
-    factor: float,
-    min_events: float,
-) -> Bools:
-    """Tell for each row whether a tier fires; ``long`` and ``short`` are (good, total, observed share)."""
-    burns = (burn_rate(*long[:2], target, long[2]) >= factor) & (
-        burn_rate(*short[:2], target, short[2]) >= factor
-    )
-    return np.asarray(burns & (long[1] >= min_events))
+def tier_fires(long: Floats, short: Floats, events: Floats, factor: float, min_events: float) -> Bools:
+    """Tell for each row whether a tier fires, from both windows' burn rates and the long one's events."""
+    return np.asarray((long >= factor) & (short >= factor) & (events >= min_events))
 
 
 def fast_fires(good: Floats, total: Floats, below: float, min_samples: float) -> Bools:

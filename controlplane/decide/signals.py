@@ -78,11 +78,11 @@ def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, si
         tiers = _asked(asks, slo.spec.tier_measure, slo, wanted) if apart else events
         plan.append((slo, wanted, events, tiers))
     windows = sorted({window for slo in slos for window in _windows(slo)})
-    counts = measures.counts(asks, windows)
+    numbers = _numbers(plan, measures.counts(asks, windows), windows, measures)
     return [
         verdict
         for slo, wanted, events, tiers in plan
-        for verdict in _judge_slo(slo, wanted, _board(slo, counts, (events, tiers), windows, measures), sight)
+        for verdict in _judge_slo(slo, wanted, _board(slo, numbers, (events, tiers), measures), sight)
     ]
 
 
@@ -113,34 +113,54 @@ def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight)
 
 
 @dataclass(frozen=True, slots=True)
-class _Board:
-    """One SLO's counts: for each window good, total (a value per target) and the share of it observed.
+class _Numbers:
+    """All counts, and the burn rates that they make likely; ``seen``: the share of each window observed."""
 
-    ``tiers``: the same of what its burn rates count, which may be slices of time.
+    counts: Counts
+    rates: burn.Floats
+    seen: Mapping[float, float]
+
+
+def _numbers(
+    plan: Sequence[tuple[Slo, list[Target], slice, slice]],
+    counts: Counts,
+    windows: Sequence[float],
+    measures: Measures,
+) -> _Numbers:
+    goals = np.zeros((counts.total.shape[0], 1))
+    for slo, _, events, tiers in plan:
+        goals[events] = goals[tiers] = slo.spec.target
+    seen = {window: measures.store.covered(window) / window for window in windows}
+    rates = burn.burn_rate(counts.good, counts.total, goals, np.array(list(seen.values())))
+    return _Numbers(counts, rates, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """One SLO's numbers, a value per target: good, total and the share observed of the verdict's window.
+
+    ``tiers``: for each window the burn rates and all events of what they count, which may be slices of time.
     """
 
-    columns: Mapping[float, tuple[burn.Floats, burn.Floats, float]]
-    tiers: Mapping[float, tuple[burn.Floats, burn.Floats, float]]
+    verdict: tuple[burn.Floats, burn.Floats, float]
+    tiers: Mapping[float, tuple[burn.Floats, burn.Floats]]
     since: datetime
     note: str
 
 
-def _board(
-    slo: Slo,
-    counts: Counts,
-    rows: tuple[slice, slice],
-    windows: Sequence[float],
-    measures: Measures,
-) -> _Board:
-    columns, tiers = (
-        {
-            window: (counts.good[part, i], counts.total[part, i], measures.store.covered(window) / window)
-            for i, window in enumerate(windows)
-        }
-        for part in rows
+def _board(slo: Slo, numbers: _Numbers, rows: tuple[slice, slice], measures: Measures) -> _Board:
+    counts, window = numbers.counts, verdict_window(slo)
+    events, tiers = rows
+    column = {each: i for i, each in enumerate(numbers.seen)}
+    mine = counts.good[events, column[window]], counts.total[events, column[window]]
+    spans = {each for tier in slo.spec.burn_tiers for each in (tier.long, tier.short)}
+    since = measures.store.window_start(window)
+    return _Board(
+        (*mine, numbers.seen[window]),
+        {each: (numbers.rates[tiers, column[each]], counts.total[tiers, column[each]]) for each in spans},
+        from_unix(since or 0.0),
+        _snapped(slo, measures),
     )
-    since = measures.store.window_start(verdict_window(slo))
-    return _Board(columns, tiers, from_unix(since or 0.0), _snapped(slo, measures))
 
 
 def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
@@ -148,12 +168,12 @@ def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
     spec = slo.spec
     found: list[tuple[str, str, burn.Bools]] = []
     if spec.fast:
-        good, total, seen = board.columns[verdict_window(slo)]
+        good, total, seen = board.verdict
         fast = burn.fast_fires(good, total, spec.fast.below, spec.fast.min_samples)
         found.append((FAST, "page", fast & (seen > LEAST_SEEN)))
     for tier in spec.burn_tiers:
-        long, short = board.tiers[tier.long], board.tiers[tier.short]
-        fires = burn.tier_fires(long, short, spec.target, tier.factor, spec.min_events)
+        (long, events), (short, _) = board.tiers[tier.long], board.tiers[tier.short]
+        fires = burn.tier_fires(long, short, events, tier.factor, spec.min_events)
         found.append((tier.name, tier.severity, fires))
     return found
 
@@ -166,7 +186,7 @@ def _states(
     firing: Sequence[tuple[str, str, burn.Bools]],
 ) -> list[SignalState]:
     spec = slo.spec
-    good, total, seen = board.columns[verdict_window(slo)]
+    good, total, seen = board.verdict
     least = min(spec.min_events, spec.fast.min_samples) if spec.fast else spec.min_events
     enough = (total >= least) & (total > 0) & (seen > LEAST_SEEN)
     within = burn.is_within(good, total, spec.target)

@@ -18,8 +18,8 @@ def rate(bad: float, total: float, target: float = 0.999, observed: float = 1.0)
 
 
 def fires(bad_share: float, total: float, *, observed: float = 1.0, least: float = 10) -> bool:
-    window = (np.array([total * (1 - bad_share)]), np.array([total]), observed)
-    return bool(burn.tier_fires(window, window, 0.999, PAGE, least)[0])
+    burns = np.array([rate(total * bad_share, total, observed=observed)])
+    return bool(burn.tier_fires(burns, burns, np.array([total]), PAGE, least)[0])
 
 
 def test_a_budget_that_is_used_exactly_burns_at_one() -> None:
@@ -56,10 +56,10 @@ def test_too_few_events_are_no_verdict() -> None:
 
 
 def test_both_windows_must_burn() -> None:
-    burning = (np.array([0.0]), np.array([100.0]), 1.0)
-    calm = (np.array([100.0]), np.array([100.0]), 1.0)
-    assert not burn.tier_fires(burning, calm, 0.999, PAGE, 10)[0]
-    assert not burn.tier_fires(calm, burning, 0.999, PAGE, 10)[0]
+    burning, calm, events = np.array([100.0]), np.array([0.0]), np.array([100.0])
+    assert burn.tier_fires(burning, burning, events, PAGE, 10)[0]
+    assert not burn.tier_fires(burning, calm, events, PAGE, 10)[0]
+    assert not burn.tier_fires(calm, burning, events, PAGE, 10)[0]
 
 
 def test_the_fast_tier_needs_its_samples() -> None:
