@@ -5,7 +5,7 @@ within both latency objectives. A request that is still open is neither good nor
 answer could make it effective any more; so every share has a lower and an upper bound, and
 whoever judges says which one is meant. Times are unix seconds, shares 0..1, tokens output tokens.
 
-It reads no network and no clock: who fetches the rows is `chaos.drills.probes`.
+It reads no network and no clock: who fetches the rows is `chaos.drills.feeds`.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def start_run(tx: Transaction, request: StartRequest, wake: Wake | None = None) 
     if "Service" not in request.pins:
         msg = f"a run of {request.name} must pin its Service"
         raise InvalidInput(msg)
-    tx.documents.get(request.pins["Service"])
+    tx.documents.check(request.pins["Service"])
     _settle_conflict(tx, request, wake)
     run = Run(
         id=new_id("run"),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from controlplane.kernel.errors import InvalidInput
-from controlplane.settings import Settings
 
 if TYPE_CHECKING:
+    from controlplane.settings import Settings
     from controlplane.store.database import Database
 
 StateDir = Annotated[
@@ -26,6 +26,8 @@ StateDir = Annotated[
 
 def load_settings(state_dir: Path | None) -> Settings:
     """Read the settings; the option wins over the environment."""
+    from controlplane.settings import Settings
+
     return Settings() if state_dir is None else Settings(state_dir=state_dir)
 
 

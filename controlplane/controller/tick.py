@@ -26,10 +26,10 @@ from controlplane.decide import (
     cards,
     guards,
     incidents,
+    look,
     picture,
     service_state,
     signals,
-    triggers,
 )
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
@@ -185,14 +185,14 @@ class ServiceTick:
         found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
         sources = (*needed, self.fleet.source(now))
-        look = triggers.Look(
+        seen = look.Look(
             targets,
             self.observer.measures,
             sight,
             {each.name: each.state for each in sources},
             self.standing.count(slos, targets, observation.evaluated_at),
         )
-        found += triggers.measured(playbooks, look)
+        found += look.measured(playbooks, seen)
         with self.shared.database.reading() as tx:
             open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
             grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)

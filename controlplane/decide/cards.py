@@ -17,8 +17,8 @@ from pydantic import Field
 from controlplane.model.base import Model
 from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.target import Signal, Target
-from controlplane.model.triggers.gpu import GPU
-from controlplane.model.xid import HEALTH, LADDER, Ailment, Rung, ailment, code_of, higher, name_of
+from controlplane.model.triggers.gpu import GPU, is_event
+from controlplane.model.xid import HEALTH, LADDER, Ailment, Rung, ailment, higher, name_of
 from controlplane.observe.answers import Card
 
 SNAPSHOT = "cards"
@@ -140,8 +140,3 @@ def _bad(signal: Signal, kind: Ailment, rung: Rung, at: datetime) -> Verdict:
 def _over(signal: Signal, at: datetime, *, fresh: bool) -> Verdict:
     state = _state(at, "", good=True if fresh else None)
     return Verdict(signal, state, blind=not fresh, event=is_event(signal))
-
-
-def is_event(signal: Signal) -> bool:
-    """Tell a code, which has come up, from a bad field, which stands for as long as it is shown."""
-    return code_of(signal.name) is not None

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from controlplane.decide.signals import as_bad
 from controlplane.model.base import Level
 from controlplane.model.records import Incident
 from controlplane.model.signals import SignalState, Verdict
@@ -86,12 +85,9 @@ def _fold_one(family: _Family, found: dict[Signal, Verdict], open_signals: Colle
         bad = [child for child in children if child.bad]
         if len(bad) >= LEAST and 2 * len(bad) >= family.sizes[level]:
             tiers = tuple(dict.fromkeys(tier for child in bad for tier in child.tiers))
-            folded = as_bad(
-                own or _from_children(signal, children),
-                own.tiers if own and own.tiers else tiers,
-                bad[0].severity,
-                f"{len(bad)} of {family.sizes[level]} {level}s are bad",
-            )
+            tiers = own.tiers if own and own.tiers else tiers
+            why = f"{len(bad)} of {family.sizes[level]} {level}s are bad"
+            folded = (own or _from_children(signal, children)).as_bad(tiers, bad[0].severity, why)
             accusers = folded.accusers.union(*(child.accusers for child in bad))
             found[signal] = replace(folded, accusers=accusers)
             return

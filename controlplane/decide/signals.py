@@ -265,12 +265,6 @@ def with_clients(verdicts: Sequence[Verdict]) -> list[Verdict]:
     ]
 
 
-def as_bad(verdict: Verdict, tiers: tuple[str, ...], severity: str, detail: str) -> Verdict:
-    """Return the verdict as bad for a reason that lies in its parts."""
-    state = verdict.state.model_copy(update={"good": False, "detail": detail})
-    return replace(verdict, state=state, tiers=tiers, severity=severity, blind=False)
-
-
 def _windows(slo: Slo) -> Iterator[float]:
     yield verdict_window(slo)
     for tier in slo.spec.burn_tiers:

@@ -8,20 +8,15 @@ throttle lets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.decide.signals import Sight
-from controlplane.kernel.clock import from_unix
-from controlplane.model.base import Level
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import Incident, Run
-from controlplane.model.signals import Verdict
 from controlplane.model.states import IncidentState, RunState, is_final
-from controlplane.model.target import Signal, Target
+from controlplane.model.target import Signal
 from controlplane.model.triggers.base import Facts, Trigger
-from controlplane.observe.measures import SHORT, Measures, is_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +31,6 @@ class Candidate:
     def name(self) -> str:
         """What decisions and runs call the trigger."""
         return self.trigger.describe()
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What trigger types are shown of one service at one tick: `controlplane.model.triggers.base.Look`."""
-
-    targets: Sequence[Target]
-    measures: Measures
-    sight: Sight
-    sources: Mapping[str, str] = field(default_factory=dict)
-    budgets: Mapping[tuple[str, Target], float] = field(default_factory=dict)
-
-    @property
-    def at(self) -> datetime:
-        return self.sight.at
-
-    def value(self, indicator: str, target: Target) -> float | None:
-        blind = self.is_blind(indicator, target.level)
-        return None if blind else self.measures.value(indicator, target)
-
-    def budget(self, slo: str, target: Target) -> float | None:
-        return self.budgets.get((slo, target))
-
-    def since(self, indicator: str) -> datetime:
-        since = self.measures.store.window_start(0.0 if is_instant(indicator) else SHORT)
-        return self.at if since is None else from_unix(since)
-
-    def is_blind(self, indicator: str, level: Level) -> bool:
-        return self.sight.is_blind(indicator, level)
-
-    def accusers(self, indicator: str, target: Target) -> frozenset[str]:
-        return self.sight.accusers(indicator, target)
 
 
 def candidates(
@@ -112,15 +75,3 @@ def _turn_began(candidate: Candidate) -> datetime | None:
     if incident.state is IncidentState.MITIGATED:
         return incident.fired_at if candidate.trigger.mends else incident.mitigated_at
     return incident.resolved_at
-
-
-def measured(playbooks: Sequence[Playbook], look: Look) -> list[Verdict]:
-    """Measure what the playbooks' triggers ask for; of two that ask for one signal the more eager counts."""
-    found: dict[Signal, Verdict] = {}
-    for playbook in playbooks:
-        for trigger in playbook.spec.triggers:
-            for verdict in trigger.verdicts(look):
-                before = found.get(verdict.signal)
-                if before is None or verdict.hold < before.hold:
-                    found[verdict.signal] = verdict
-    return list(found.values())

@@ -11,18 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from controlplane.kernel.compose import MAX_DEPTH, Node, NotYaml, compose
 from controlplane.kernel.errors import Problem
 
 MAX_BYTES = 1 << 20
-MAX_DEPTH = 64
 MAX_NODES = 50_000
 
 Path = tuple[str | int, ...]
-_TAG = "tag:yaml.org,2002:"
 
 
 @dataclass(slots=True)
@@ -70,26 +65,16 @@ def load_documents(text: str, file: str) -> Iterator[Document]:
     if len(text.encode()) > MAX_BYTES:
         yield Document(file, problems=[Problem(file, 1, 1, "", f"the file is over {MAX_BYTES >> 20} MiB")])
         return
-    yaml = YAML(typ="safe", pure=True)
     lines = text.splitlines(keepends=True)
     try:
-        for node in yaml.compose_all(text):
-            document = Document(file, line=node.start_mark.line + 1)
-            document.text = "".join(lines[node.start_mark.line : node.end_mark.line + 1])
+        for node in compose(text):
+            document = Document(file, line=node.line)
+            document.text = "".join(lines[node.line - 1 : node.last])
             document.data = _Builder(document).build(node, (), 0)
             yield document
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = f"not valid YAML: {error.problem or error.context}"
-        yield Document(file, problems=[Problem(file, line, column, "", message)])
-    except (YAMLError, ValueError, RecursionError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        yield Document(file, problems=[Problem(file, 1, 1, "", f"not valid YAML: {first}")])
-
-
-class _TooLarge(ValueError):
-    pass
+    except NotYaml as error:
+        problem = Problem(file, error.line, error.column, "", f"not valid YAML: {error}")
+        yield Document(file, problems=[problem])
 
 
 class _Builder:
@@ -103,19 +88,19 @@ class _Builder:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             msg = f"it nests deeper than {MAX_DEPTH} or holds over {MAX_NODES} values (aliases counted)"
-            raise _TooLarge(msg)
-        self.document.positions[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
-        if isinstance(node, MappingNode):
+            raise NotYaml(msg)
+        self.document.positions[path] = (node.line, node.column)
+        if node.kind == "mapping":
             return self._mapping(node, path, depth)
-        if isinstance(node, SequenceNode):
+        if node.kind == "sequence":
             return [self.build(item, (*path, index), depth + 1) for index, item in enumerate(node.value)]
-        return self._scalar(node.value, str(node.tag), path)
+        return self._scalar(node.value, node.tag, path)
 
-    def _mapping(self, node: MappingNode, path: Path, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: Node, path: Path, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, ScalarNode) else None
-            where = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            key = str(key_node.value) if key_node.kind == "scalar" else None
+            where = (key_node.line, key_node.column)
             if key is None:
                 self._note(where, path, "a key must be plain text")
             elif key in result:
@@ -137,7 +122,7 @@ class _Builder:
         )
 
     def _scalar(self, text: str, tag: str, path: Path) -> Any:
-        match tag.removeprefix(_TAG):
+        match tag:
             case "null":
                 return None
             case "bool":
@@ -146,7 +131,7 @@ class _Builder:
                 return self._number(int, text, path)
             case "float":
                 return self._number(float, text, path)
-            case "str" | "timestamp" | "merge" | "value":
+            case "str":
                 return text
             case other:
                 self._note(self.document.positions[path], path, f"the tag `{other}` is not allowed")

@@ -7,7 +7,7 @@ samples later than its last effect. It refuses to say healthy for what it cannot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -57,6 +57,11 @@ class Verdict:
     def bad(self) -> bool:
         """Bad now: something fires, and the short window does not say that it is over."""
         return bool(self.tiers) and self.state.good is not True and not self.blind
+
+    def as_bad(self, tiers: tuple[str, ...], severity: str, detail: str) -> Verdict:
+        """Return it as bad for a reason that lies in its target's parts."""
+        state = self.state.model_copy(update={"good": False, "detail": detail})
+        return replace(self, state=state, tiers=tiers, severity=severity, blind=False)
 
 
 class CanaryState(Model):

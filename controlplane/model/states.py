@@ -124,6 +124,14 @@ FAULT_MOVES = _moves(
 )
 
 
+_TABLES: dict[type[StrEnum], Moves[StrEnum]] = {
+    RunState: RUN_MOVES,  # type: ignore[dict-item]
+    StepState: STEP_MOVES,  # type: ignore[dict-item]
+    IncidentState: INCIDENT_MOVES,  # type: ignore[dict-item]
+    FaultState: FAULT_MOVES,  # type: ignore[dict-item]
+}
+
+
 def is_final(state: StrEnum) -> bool:
     """Tell whether nothing can follow ``state``."""
     return not _table(state)[state]
@@ -140,10 +148,4 @@ def check_move(old: S, new: S) -> S:
 
 
 def _table(state: S) -> Moves[S]:
-    tables: dict[type[StrEnum], Moves[StrEnum]] = {
-        RunState: RUN_MOVES,  # type: ignore[dict-item]
-        StepState: STEP_MOVES,  # type: ignore[dict-item]
-        IncidentState: INCIDENT_MOVES,  # type: ignore[dict-item]
-        FaultState: FAULT_MOVES,  # type: ignore[dict-item]
-    }
-    return tables[type(state)]  # type: ignore[return-value]
+    return _TABLES[type(state)]  # type: ignore[return-value]

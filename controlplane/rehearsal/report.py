@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from multiprocessing import get_all_start_methods, get_context
 from typing import Any
 from xml.etree import ElementTree as ET  # only written, never read
 
@@ -13,6 +15,9 @@ from controlplane.model.action import ActionRegistry
 from controlplane.rehearsal.compare import Line, difference, explanation
 from controlplane.rehearsal.runner import Stage
 from controlplane.rehearsal.suite import Suite
+
+FEW = 16
+"""So many cases are played before another process would have begun to."""
 
 _CLOCK = SystemClock()
 """Only to say how long a case took; within a case time is virtual."""
@@ -51,18 +56,49 @@ class CaseResult:
         }
 
 
+Places = Sequence[tuple[Suite, int]]
+"""Cases by their suite and their number in it."""
+
+
 def rehearse(suites: Iterable[Suite], actions: ActionRegistry, only: str = "") -> list[CaseResult]:
-    """Play every case whose playbook and name contain ``only``, and return the results in order."""
+    """Play every case whose playbook and name contain ``only``, and return the results in order.
+
+    Each case stands alone, so many of them share the cores.
+    """
+    places = [
+        (suite, index)
+        for suite in suites
+        for index, case in enumerate(suite.test.spec.cases)
+        if only.lower() in f"{suite.playbook.name} {case.name}".lower()
+    ]
+    hands = min(_cores(), len(places) // FEW)
+    if hands > 1:
+        with get_context("fork").Pool(hands, _begin, (actions, places)) as pool:
+            return pool.map(_play, range(len(places)), chunksize=1 + FEW // 8)
     stage = Stage(actions)
     try:
-        return [
-            _result(stage, suite, index)
-            for suite in suites
-            for index, case in enumerate(suite.test.spec.cases)
-            if only.lower() in f"{suite.playbook.name} {case.name}".lower()
-        ]
+        return [_result(stage, suite, index) for suite, index in places]
     finally:
         stage.close()
+
+
+def _cores() -> int:
+    """Return how many processes may play at once; one where they cannot be forked."""
+    return len(os.sched_getaffinity(0)) if "fork" in get_all_start_methods() else 1
+
+
+_playing: tuple[Stage, Places]
+"""Of a forked process: its own stage, and what it may be asked to play."""
+
+
+def _begin(actions: ActionRegistry, places: Places) -> None:
+    global _playing  # noqa: PLW0603 - what a pool's process knows it knows as a global
+    _playing = Stage(actions), places
+
+
+def _play(number: int) -> CaseResult:
+    stage, places = _playing
+    return _result(stage, *places[number])
 
 
 def _result(stage: Stage, suite: Suite, index: int) -> CaseResult:

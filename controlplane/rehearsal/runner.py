@@ -19,7 +19,6 @@ from controlplane.act.plan import RunPlan
 from controlplane.controller.cases import Desk
 from controlplane.controller.inputs import Documents
 from controlplane.decide import guards
-from controlplane.decide.cards import is_event
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Refused
 from controlplane.kernel.ids import new_id
@@ -42,6 +41,7 @@ from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Signal, Target
 from controlplane.model.topology import WriteRecord
 from controlplane.model.triggers.base import Facts
+from controlplane.model.triggers.gpu import is_event
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.rehearsal.people import People
@@ -283,8 +283,9 @@ class _Play:
         coming = sorted(self.given.meanwhile, key=lambda each: each.after)
         while True:
             with self.database.reading() as tx:
-                due, present = tx.runs.due(resend_after=0.0, limit=100), tx.runs.get(run.id)
-                asked = tx.approvals.list(run=run.id, waiting=True)
+                due = tx.runs.due(resend_after=0.0, limit=100)
+                present = run if due else tx.runs.get(run.id)
+                asked = [] if due else tx.approvals.list(run=run.id, waiting=True)
             if due:
                 self._advance(due)
                 continue

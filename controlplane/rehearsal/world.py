@@ -19,7 +19,7 @@ from controlplane.model.rehearsal import Event, Given, Health, Turn
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
 from controlplane.model.target import LEVELS, Target
-from controlplane.model.topology import Topology
+from controlplane.model.topology import Topology, Weights, ZoneView
 from controlplane.platforms.memory import MemoryPlatform
 
 WINDOW = timedelta(seconds=2)
@@ -83,6 +83,18 @@ def take_down(fleet: MemoryPlatform, service: str, names: Sequence[str]) -> None
             raise NotFound(msg, hint=did_you_mean(name, [*replicas, *nodes, *zones]))
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What follows from the fleet as it stands, whatever the time."""
+
+    zones: tuple[ZoneView, ...]
+    weights: Weights
+    traffic: dict[str, bool | None]
+    """Whether new requests can reach a target."""
+    canaries: list[tuple[str, str, bool]]
+    """Each target, whose word its canary says as the case names it (empty: none), and whether it is ready."""
+
+
 @dataclass(slots=True)
 class Measured:
     """Implements `SignalReader`: what the loop would have measured at this moment."""
@@ -93,44 +105,62 @@ class Measured:
     fleet: MemoryPlatform
     clock: VirtualClock
     began: datetime
+    _last: Picture | None = None
 
     def latest(self, service: str) -> SignalsSnapshot:
         """Return the picture of this moment; it is always fresh, its sources as the case says."""
         now = self.clock.now()
-        topology = self.fleet.topology(service)
-        traffic = takes_traffic(topology, self.fleet.weights(service))
-        return SignalsSnapshot.model_construct(
+        picture = self._picture(service)
+        return SignalsSnapshot(
             at=now,
             evaluated_at=now,
             sources=dict(self.given.sources) or {"prometheus": "fresh"},
             signals=self._signals(now),
-            canaries=self._canaries(topology, now),
-            takes_traffic={str(target): takes for target, takes in traffic.items()},
+            canaries=self._canaries(picture, now),
+            takes_traffic=dict(picture.traffic),
             incidents=tuple(
                 f"{each.signal} at {Target.parse(each.target).name}" for each in self.given.incidents
             ),
         )
 
-    def _canaries(self, topology: Topology, now: datetime) -> dict[str, CanaryState]:
-        """Return what the canaries say: of parts of a target that the case names, the same as of it."""
-        named = {Target.parse(text): course for text, course in self.given.canaries.items()}
-        said = {one: (self._at(course, now), self._good_for(course, now)) for one, course in named.items()}
-        well = (True, self._good_for((), now))
+    def _picture(self, service: str) -> Picture:
+        """Return the fleet's picture: the last one, while the fleet is as it was then."""
+        topology, weights = self.fleet.topology(service), self.fleet.weights(service)
+        last = self._last
+        if last is None or (topology.zones, weights) != (last.zones, last.weights):
+            traffic = {str(target): takes for target, takes in takes_traffic(topology, weights).items()}
+            last = self._last = Picture(topology.zones, weights, traffic, self._watched(topology))
+        return last
+
+    def _watched(self, topology: Topology) -> list[tuple[str, str, bool]]:
+        """Return whose word counts for the canary of each target, and whether the target is ready.
+
+        The case's names speak for all their parts, the narrowest one that there is.
+        """
+        named = {Target.parse(text): text for text in self.given.canaries}
         ready = {
             part
             for place, view in topology.replicas()
             if view.ready
             for part in (place, *(place.at(level) for level in LEVELS[:3]))
         }
-        found = {}
+        found = []
         for target in topology.targets():
-            over = [one for one in said if one.contains(target)] if said else []
-            good, good_for = said[max(over, key=lambda one: len(str(one)))] if over else well
-            good = good if target in ready else False
-            found[str(target)] = CanaryState.model_construct(
-                good=good, good_for=good_for if good else 0.0, at=now, replicas={}
-            )
+            over = [one for one in named if one.contains(target)]
+            narrowest = named[max(over, key=lambda one: len(str(one)))] if over else ""
+            found.append((str(target), narrowest, target in ready))
         return found
+
+    def _canaries(self, picture: Picture, now: datetime) -> dict[str, CanaryState]:
+        """Return what the canaries say: of parts of a target that the case names, the same as of it."""
+        courses: dict[str, Sequence[Turn]] = {**self.given.canaries, "": ()}
+        states = {}
+        for name, course in courses.items():
+            good = self._at(course, now) if name else True
+            good_for = self._good_for(course, now) if good else 0.0
+            states[name, True] = CanaryState(good=good, good_for=good_for, at=now)
+            states[name, False] = CanaryState(good=False, at=now)
+        return {target: states[name, ready] for target, name, ready in picture.canaries}
 
     def _signals(self, now: datetime) -> dict[str, SignalState]:
         trigger = self.given.signals.get("trigger", _CURED)
@@ -149,7 +179,7 @@ class Measured:
     def _state(self, course: Sequence[Turn], clients: Sequence[Turn], now: datetime) -> SignalState:
         good, all_good = self._at(course, now), self._at(clients, now)
         numbers = {True: 1.0, False: 0.0, None: None}
-        return SignalState.model_construct(
+        return SignalState(
             good=good,
             value=numbers[good],
             objective=1.0 if self.event.objective is None else self.event.objective,

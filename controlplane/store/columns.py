@@ -6,7 +6,7 @@ A naive datetime is refused, since nobody could tell what it means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,19 +23,34 @@ class Instant(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            msg = f"a time without a zone cannot be stored: {value}"
-            raise ValueError(msg)
-        utc = value.astimezone(UTC)
-        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        return _to_text if dialect.name == "sqlite" else _to_utc
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        return _from_text if dialect.name == "sqlite" else _to_utc
+
+
+_ZONE = len("2026-01-01 00:00:00.000000")
+"""Where the zone begins in a time's text."""
+
+
+def _to_utc(value: datetime | None) -> datetime | None:
+    if value is None:
+        return None
+    if value.tzinfo is None:
+        msg = f"a time without a zone cannot be stored: {value}"
+        raise ValueError(msg)
+    return value if value.tzinfo is UTC else value.astimezone(UTC)
+
+
+def _to_text(value: datetime | None) -> str | None:
+    """Write a time as SQLAlchemy does for SQLite, several times as fast: there are dozens in a step."""
+    utc = value if value is None or value.tzinfo is UTC else _to_utc(value)
+    return None if utc is None else utc.isoformat(" ", "microseconds")[:_ZONE]
+
+
+def _from_text(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 JsonValue: TypeEngine[Any] = JSON().with_variant(JSONB(), "postgresql")

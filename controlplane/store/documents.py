@@ -18,6 +18,7 @@ from controlplane.store.tables import active_documents, documents, load_problems
 from controlplane.store.unit import Repository
 
 _GET = select(documents).where(documents.c.sha256 == bindparam("b_sha256"))
+_KNOWN = select(documents.c.sha256).where(documents.c.sha256 == bindparam("b_sha256"))
 _SLOT = (active_documents.c.kind == bindparam("kind"), active_documents.c.name == bindparam("name"))
 _IN_FORCE = select(active_documents.c.sha256).where(*_SLOT)
 _ACTIVE = select(documents).join(active_documents, active_documents.c.sha256 == documents.c.sha256)
@@ -33,7 +34,7 @@ class DocumentRepository(Repository):
     def put(self, model: Kind, source: str = "") -> str:
         """Store a revision if it is new, put it in force, and return its sha256."""
         sha256 = revision_hash(model)
-        if self.unit.row(_GET, {"b_sha256": sha256}) is None:
+        if not self._has(sha256):
             body = model.model_dump(mode="json", by_alias=True)
             row = {"sha256": sha256, "kind": model.kind, "name": model.name, "body": body}
             self.unit.add(documents, **row, source=source, loaded_at=self.now)
@@ -47,11 +48,15 @@ class DocumentRepository(Repository):
             self.unit.emit("document", f"{model.kind}/{model.name}")
         return sha256
 
+    def check(self, sha256: str) -> None:
+        """Raise `NotFound` if there is no such revision."""
+        if not self._has(sha256):
+            raise _unknown(sha256)
+
     def get(self, sha256: str) -> Revision:
         row = self.unit.row(_GET, {"b_sha256": sha256})
         if row is None:
-            msg = f"no revision {sha256[:12]}"
-            raise NotFound(msg)
+            raise _unknown(sha256)
         return Revision.model_validate(row)
 
     def load(self, sha256: str) -> Kind:
@@ -96,3 +101,10 @@ class DocumentRepository(Repository):
         """List the mistakes of the last load."""
         rows = self.unit.rows(select(load_problems).order_by(load_problems.c.id))
         return [Problem(**{name: row[name] for name in _KEPT}) for row in rows]
+
+    def _has(self, sha256: str) -> bool:
+        return self.unit.row(_KNOWN, {"b_sha256": sha256}) is not None
+
+
+def _unknown(sha256: str) -> NotFound:
+    return NotFound(f"no revision {sha256[:12]}")

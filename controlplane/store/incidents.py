@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
 from controlplane.kernel.errors import NotFound
 from controlplane.model.records import Incident, IncidentLine
 from controlplane.store.tables import incident_log, incidents
-from controlplane.store.unit import Repository, equal
+from controlplane.store.unit import Repository, Row, given, matching
+
+_FIND = select(incidents).where(incidents.c.id == bindparam("b_id"))
+_OPEN_FOR = select(incidents).where(
+    incidents.c.signal == bindparam("b_signal"), incidents.c.resolved_at.is_(None)
+)
 
 
 class IncidentRepository(Repository):
@@ -25,7 +31,7 @@ class IncidentRepository(Repository):
         return incident
 
     def find(self, incident_id: str) -> Incident | None:
-        row = self.unit.row(select(incidents).where(incidents.c.id == incident_id))
+        row = self.unit.row(_FIND, {"b_id": incident_id})
         return None if row is None else Incident.model_validate(row)
 
     def get(self, incident_id: str) -> Incident:
@@ -37,8 +43,7 @@ class IncidentRepository(Repository):
 
     def open_for(self, signal: str) -> Incident | None:
         """Return the incident of a signal that is not resolved, if there is one."""
-        found = select(incidents).where(incidents.c.signal == signal, incidents.c.resolved_at.is_(None))
-        row = self.unit.row(found)
+        row = self.unit.row(_OPEN_FOR, {"b_signal": signal})
         return None if row is None else Incident.model_validate(row)
 
     def list(
@@ -49,14 +54,14 @@ class IncidentRepository(Repository):
         **which: str | None,
     ) -> list[Incident]:
         """List incidents, newest first; ``which``: state, service, target, parent, signal, severity."""
-        found = select(incidents).where(*self._conditions(which, unresolved=open))
-        found = found.order_by(incidents.c.opened_at.desc(), incidents.c.id.desc()).limit(limit)
-        return [Incident.model_validate(row) for row in self.unit.rows(found)]
+        names, params = _which(which, unresolved=open)
+        rows = self.unit.rows(_list(names), {**params, "b_limit": limit})
+        return [Incident.model_validate(row) for row in rows]
 
     def count(self, *, open: bool | None = None, **which: str | None) -> int:  # noqa: A002  as in list
         """Count what `list` would list without a limit."""
-        found = select(func.count()).select_from(incidents).where(*self._conditions(which, unresolved=open))
-        return int(self.unit.scalar(found))
+        names, params = _which(which, unresolved=open)
+        return int(self.unit.scalar(_count(names), params))
 
     def timeline(self, incident_id: str) -> Sequence[IncidentLine]:
         """List the moves of an incident, oldest first."""
@@ -72,16 +77,33 @@ class IncidentRepository(Repository):
         if not values or not values.keys() <= allowed:
             msg = f"these can be changed: {', '.join(sorted(allowed))}"
             raise ValueError(msg)
-        self.unit.write(update(incidents).where(incidents.c.id == incident_id).values(**values))
+        self.unit.change(incidents, {"id": incident_id}, values)
         if values.keys() - {"value", "objective", "calm_since", "detail"}:
             self.unit.emit("incident", incident_id)
 
-    @staticmethod
-    def _conditions(
-        which: dict[str, str | None], *, unresolved: bool | None
-    ) -> Sequence[ColumnElement[bool]]:
-        conditions = equal(incidents, **which)
-        if unresolved is not None:
-            still_open = incidents.c.resolved_at.is_(None)
-            conditions.append(still_open if unresolved else ~still_open)
-        return conditions
+
+@cache
+def _list(names: frozenset[str]) -> Select[Any]:
+    found = select(incidents).where(*_conditions(names))
+    newest = (incidents.c.opened_at.desc(), incidents.c.id.desc())
+    return found.order_by(*newest).limit(bindparam("b_limit"))
+
+
+@cache
+def _count(names: frozenset[str]) -> Select[Any]:
+    return select(func.count()).select_from(incidents).where(*_conditions(names))
+
+
+def _which(which: Mapping[str, str | None], *, unresolved: bool | None) -> tuple[frozenset[str], Row]:
+    """Return what is given, with ``open`` or ``over`` where that is asked, and its parameters."""
+    names, params = given(which)
+    return names.union(() if unresolved is None else ("open",) if unresolved else ("over",)), params
+
+
+def _conditions(names: frozenset[str]) -> list[ColumnElement[bool]]:
+    conditions = matching(incidents, names - {"open", "over"})
+    if "open" in names:
+        conditions.append(incidents.c.resolved_at.is_(None))
+    if "over" in names:
+        conditions.append(incidents.c.resolved_at.is_not(None))
+    return conditions

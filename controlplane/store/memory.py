@@ -1,19 +1,22 @@
 """A database that lives in this process and is emptied in a moment: for rehearsals.
 
-Its schema is made once, by the migrations that every database gets, and copied into place by
-SQLite's backup. It has one connection: one unit of work at a time, by one thread. It refuses
-to be anything that lasts.
+Its schema is made once, as the tables say (`controlplane.store.migrations.create`), and stays:
+what SQLite has prepared for it is good for as long. It has one connection: one unit of work at
+a time, by one thread. It refuses to be anything that lasts.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 
 from sqlalchemy import StaticPool, create_engine, event
 
 from controlplane.kernel.clock import Clock
+from controlplane.store import migrations
 from controlplane.store.columns import dump_json, load_json
-from controlplane.store.database import Database, begin, prepare
+from controlplane.store.database import Database, prepare
+from controlplane.store.tables import metadata
 
 
 class MemoryDatabase(Database):
@@ -30,17 +33,19 @@ class MemoryDatabase(Database):
             json_deserializer=load_json,
         )
         event.listen(self.engine, "connect", prepare)
-        event.listen(self.engine, "begin", begin)
-        self.migrate()
-        self._empty = sqlite3.connect(":memory:")
-        self._connection.backup(self._empty)
+        self._idle = deque()
+        with self._unit("BEGIN IMMEDIATE") as unit:
+            migrations.create(unit.connection)
+            unit.commit()
 
     def clear(self, clock: Clock) -> None:
         """Forget everything but the schema, and go on with another clock."""
         self.clock = clock
-        self._empty.backup(self._connection)
+        with self._connection:
+            for table in reversed(metadata.sorted_tables):
+                self._connection.execute(f'DELETE FROM "{table.name}"')  # noqa: S608 - our own names
+            self._connection.execute("DELETE FROM sqlite_sequence")  # numbers begin with 1 again
 
     def close(self) -> None:
         super().close()
-        self._empty.close()
         self._connection.close()

@@ -7,8 +7,8 @@ taken the run. A run's state moves in `controlplane.store.transitions` only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from pydantic import Field
 from sqlalchemy import (
     ColumnElement,
     Executable,
+    Select,
     Text,
     Update,
     and_,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     cast,
     delete,
     func,
+    not_,
     or_,
     select,
     update,
@@ -34,10 +36,24 @@ from controlplane.model.records import Run, RunKind, StopRequest
 from controlplane.model.states import RunState, is_final
 from controlplane.store.columns import Instant
 from controlplane.store.tables import runs
-from controlplane.store.unit import Repository, Row, Unit, equal
+from controlplane.store.unit import Repository, Row, Unit, given, matching
 
 LEASE_SECONDS = 15.0
 ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
+_ACTIVE = or_(*(runs.c.state == state for state in ACTIVE_STATES))
+_UNBEGUN = and_(runs.c.state == RunState.SUPERSEDED.value, runs.c.started_at.is_(None))
+_BESIDE: Mapping[str, ColumnElement[bool]] = {
+    "active=True": _ACTIVE,
+    "active=False": not_(_ACTIVE),
+    "gave_way=True": _UNBEGUN,
+    "gave_way=False": not_(_UNBEGUN),
+    "not_trigger": runs.c.trigger != bindparam("w_not_trigger"),
+    "created_after": runs.c.created_at > bindparam("w_created_after", type_=Instant()),
+    "ended_after": or_(
+        runs.c.ended_at.is_(None), runs.c.ended_at > bindparam("w_ended_after", type_=Instant())
+    ),
+}
+"""What a `RunQuery` gives beside values that columns are to equal."""
 _HELD = [
     *(column for column in runs.c if column.name != "plan"),
     cast(runs.c.plan, Text).label("plan"),  # as it is written: it has often been read before
@@ -54,6 +70,29 @@ _TAKE = (
     .where(runs.c.id == bindparam("b_id"), runs.c.due_at <= _NOW, _FREE)
     .values(lease_owner=bindparam("b_owner"), lease_until=bindparam("b_until"), fence=runs.c.fence + 1)
     .returning(*_HELD)
+)
+_SENT = update(runs).where(runs.c.id == bindparam("b_id")).values(sent_at=_NOW)
+_QUEUED = (
+    runs.c.group == bindparam("b_group"),
+    runs.c.state == RunState.QUEUED.value,
+    runs.c.id != bindparam("b_ended"),
+)
+_OLDEST = select(runs.c.id).where(*_QUEUED).order_by(runs.c.created_at, runs.c.id).limit(1)
+_WAKE = update(runs).where(runs.c.id == _OLDEST.scalar_subquery()).values(due_at=_NOW, sent_at=None)
+_EARLIER = or_(
+    runs.c.created_at < bindparam("b_created", type_=Instant()),
+    (runs.c.created_at == bindparam("b_created", type_=Instant())) & (runs.c.id < bindparam("b_id")),
+)
+_AHEAD = (
+    select(*_SHOWN)
+    .where(
+        runs.c.group == bindparam("b_group"),
+        runs.c.id != bindparam("b_id"),
+        _ACTIVE,
+        or_(runs.c.state != RunState.QUEUED.value, _EARLIER),
+    )
+    .order_by(runs.c.created_at, runs.c.id)
+    .limit(1)
 )
 _MINE = (runs.c.id == bindparam("b_id"), runs.c.fence == bindparam("b_fence"))
 _STATE = select(runs.c.state).where(runs.c.id == bindparam("b_id"))
@@ -101,23 +140,12 @@ class RunQuery:
     gave_way: bool | None = None
     ended_after: datetime | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        names = ("kind", "state", "name", "service", "target", "signal", "incident", "group")
-        links = ("retry_of", "undo_of", "trigger")
-        found = equal(runs, **{name: getattr(self, name) for name in (*names, *links)})
-        if self.active is not None:
-            active = runs.c.state.in_(ACTIVE_STATES)
-            found.append(active if self.active else ~active)
-        if self.created_after is not None:
-            found.append(runs.c.created_at > self.created_after)
-        if self.not_trigger is not None:
-            found.append(runs.c.trigger != self.not_trigger)
-        if self.gave_way is not None:
-            unbegun = and_(runs.c.state == RunState.SUPERSEDED.value, runs.c.started_at.is_(None))
-            found.append(unbegun if self.gave_way else ~unbegun)
-        if self.ended_after is not None:
-            found.append(or_(runs.c.ended_at.is_(None), runs.c.ended_at > self.ended_after))
-        return found
+    def given(self) -> tuple[frozenset[str], Row]:
+        """Return which of these are given, a yes or no as ``active=True``, and the parameters of the rest."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        flags = {name: value for name, value in named.items() if isinstance(value, bool)}
+        names, params = given({name: value for name, value in named.items() if name not in flags})
+        return names.union(f"{name}={value}" for name, value in flags.items()), params
 
 
 class RunRepository(Repository):
@@ -146,20 +174,20 @@ class RunRepository(Repository):
 
     def list(self, which: RunQuery | None = None, *, limit: int = 100) -> list[Run]:
         """List runs, newest first."""
-        found = select(*_SHOWN).where(*(which or RunQuery()).conditions())
-        rows = self.unit.rows(found.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit))
+        names, params = (which or RunQuery()).given()
+        rows = self.unit.rows(_list(names), {**params, "b_limit": limit})
         return [Run.model_validate(row) for row in rows]
 
     def targets(self, which: RunQuery) -> dict[str, str | None]:
         """Return the targets of all the runs there are of these, by id, newest first."""
-        found = select(runs.c.id, runs.c.target).where(*which.conditions())
-        rows = self.unit.rows(found.order_by(runs.c.created_at.desc(), runs.c.id.desc()))
+        names, params = which.given()
+        rows = self.unit.rows(_targets(names), params)
         return {row["id"]: row["target"] for row in rows}
 
     def count(self, which: RunQuery | None = None) -> int:
         """Count what `list` would list without a limit."""
-        found = select(func.count()).select_from(runs).where(*(which or RunQuery()).conditions())
-        return int(self.unit.scalar(found))
+        names, params = (which or RunQuery()).given()
+        return int(self.unit.scalar(_count(names), params))
 
     def plan(self, run_id: str) -> dict[str, Any]:
         """Return what the run executes, as JSON."""
@@ -169,16 +197,8 @@ class RunRepository(Repository):
         """Return the run of the same group that must end before ``run`` may start, if there is one."""
         if run.group is None:
             return None
-        earlier = (runs.c.created_at < run.created_at) | (
-            (runs.c.created_at == run.created_at) & (runs.c.id < run.id)
-        )
-        found = select(*_SHOWN).where(
-            runs.c.group == run.group,
-            runs.c.id != run.id,
-            runs.c.state.in_(ACTIVE_STATES),
-            or_(runs.c.state != RunState.QUEUED.value, earlier),
-        )
-        row = self.unit.row(found.order_by(runs.c.created_at, runs.c.id).limit(1))
+        mine = {"b_group": run.group, "b_id": run.id, "b_created": run.created_at}
+        row = self.unit.row(_AHEAD, mine)
         return None if row is None else Run.model_validate(row)
 
     def take(self, run_id: str, owner: str, seconds: float = LEASE_SECONDS) -> HeldRun | None:
@@ -273,10 +293,7 @@ class RunRepository(Repository):
 
     def wake_next(self, group: str, ended: str) -> None:
         """Make the oldest queued run of the group due: it is its turn, now that ``ended`` has."""
-        queued = (runs.c.group == group, runs.c.state == RunState.QUEUED.value, runs.c.id != ended)
-        oldest = select(runs.c.id).where(*queued).order_by(runs.c.created_at, runs.c.id).limit(1)
-        change = update(runs).where(runs.c.id == oldest.scalar_subquery())
-        self.unit.write(change.values(due_at=self.now, sent_at=None))
+        self.unit.write(_WAKE, {"b_group": group, "b_ended": ended, "b_now": self.now})
 
     def due(self, *, resend_after: float, limit: int) -> Sequence[str]:
         """List runs that are due, that nobody holds, and whose message was not sent or is overdue."""
@@ -292,7 +309,8 @@ class RunRepository(Repository):
 
     def mark_sent(self, run_ids: Iterable[str]) -> None:
         """Remember that these were given to the carrier now."""
-        self.unit.write(update(runs).where(runs.c.id.in_(list(run_ids))).values(sent_at=self.now))
+        for run_id in run_ids:
+            self.unit.write(_SENT, {"b_id": run_id, "b_now": self.now})
 
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before that time, with their steps, journal and undo records."""
@@ -303,6 +321,29 @@ class RunRepository(Repository):
         result = self.get(run_id).result
         self.update(run_id, result={**result, **values})
         self.unit.emit("run", run_id)
+
+
+@cache
+def _list(names: frozenset[str]) -> Select[Any]:
+    found = select(*_SHOWN).where(*_conditions(names))
+    return found.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(bindparam("b_limit"))
+
+
+@cache
+def _targets(names: frozenset[str]) -> Select[Any]:
+    found = select(runs.c.id, runs.c.target).where(*_conditions(names))
+    return found.order_by(runs.c.created_at.desc(), runs.c.id.desc())
+
+
+@cache
+def _count(names: frozenset[str]) -> Select[Any]:
+    return select(func.count()).select_from(runs).where(*_conditions(names))
+
+
+def _conditions(names: frozenset[str]) -> list[ColumnElement[bool]]:
+    """Return the conditions of what a `RunQuery` gives."""
+    beside = [condition for name, condition in _BESIDE.items() if name in names]
+    return [*matching(runs, names - _BESIDE.keys()), *beside]
 
 
 @cache

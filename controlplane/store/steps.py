@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from controlplane.model.records import AttemptRecord, StepRecord
 from controlplane.model.states import StepState
@@ -63,9 +63,7 @@ class StepRepository(Repository):
             {"run": run, "id": id_, "uses": uses, "position": position, "state": StepState.PENDING.value}
             for position, (id_, uses) in enumerate(plan)
         ]
-        fresh = [row for row in rows if row["id"] not in done]
-        if fresh:
-            self.unit.write(insert(steps).values(fresh))
+        self.unit.add_all(steps, [row for row in rows if row["id"] not in done])
         for row in rows:
             if row["id"] in done:
                 ended = done[str(row["id"])].model_dump(by_alias=False)
@@ -78,8 +76,7 @@ class StepRepository(Repository):
             {**same, "id": f"{loop.id}[{i}]", "item_index": i, "item": item, "state": StepState.PENDING.value}
             for i, item in enumerate(items)
         ]
-        if rows:
-            self.unit.write(insert(steps).values(rows))
+        self.unit.add_all(steps, rows)
 
     def list(self, run: str) -> list[StepRecord]:
         """List a run's steps in their order, each with its items after it."""

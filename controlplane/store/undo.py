@@ -15,10 +15,13 @@ from controlplane.model.action import Change, UndoRecord, UndoStatus
 from controlplane.model.records import UndoView
 from controlplane.model.target import Target
 from controlplane.store.tables import undo_records
-from controlplane.store.unit import Repository, Row, equal
+from controlplane.store.unit import Repository, Row
 
 _OF_RUN = select(undo_records).where(undo_records.c.run == bindparam("b_run")).order_by(undo_records.c.id)
 _PENDING = _OF_RUN.where(undo_records.c.status == UndoStatus.PENDING.value)
+_ONE = select(undo_records).where(
+    *(undo_records.c[name] == bindparam(f"b_{name}") for name in ("run", "step", "target", "field"))
+)
 
 
 class UndoRepository(Repository):
@@ -59,8 +62,7 @@ class UndoRepository(Repository):
 
     def find(self, run: str, step: str, target: str, field: str) -> UndoRecord | None:
         """Return one record, whatever came of it."""
-        mine = equal(undo_records, run=run, step=step, target=target, field=field)
-        row = self.unit.row(select(undo_records).where(*mine))
+        row = self.unit.row(_ONE, {"b_run": run, "b_step": step, "b_target": target, "b_field": field})
         return None if row is None else _record(row)
 
     def count(self, run: str, *statuses: UndoStatus) -> int:

@@ -7,7 +7,7 @@ that is `Database.transaction`'s alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -97,6 +97,12 @@ class Unit:
         prepared = prepare_insert(table, frozenset(values), self.connection.dialect)
         prepared.execute(self.connection, filled(table, values)).close()
 
+    def add_all(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows that all give the same columns."""
+        if rows:
+            prepared = prepare_insert(table, frozenset(rows[0]), self.connection.dialect)
+            prepared.execute_many(self.connection, [filled(table, row) for row in rows])
+
     def change(self, table: Table, which: Row, values: Row) -> int:
         """Set ``values`` in the rows whose columns equal ``which``, and return how many they are."""
         statement = _update(table, frozenset(which), frozenset(values))
@@ -122,9 +128,15 @@ class Repository:
         return self.unit.now
 
 
-def equal(table: Table, **wanted: Any) -> list[ColumnElement[bool]]:
-    """Return a condition for each column whose value is given; None means any."""
-    return [table.c[name] == value for name, value in wanted.items() if value is not None]
+def matching(table: Table, names: frozenset[str]) -> list[ColumnElement[bool]]:
+    """Return the conditions that the columns of these names equal what `given` binds for them."""
+    return [table.c[name] == bindparam(f"w_{name}", type_=table.c[name].type) for name in sorted(names)]
+
+
+def given(which: Mapping[str, Any]) -> tuple[frozenset[str], Row]:
+    """Return which of these values are there, and their parameters; None means any."""
+    known = {name: value for name, value in which.items() if value is not None}
+    return frozenset(known), _named("w_", known)
 
 
 def _named(prefix: str, values: Row) -> Row:
@@ -134,13 +146,9 @@ def _named(prefix: str, values: Row) -> Row:
 @cache
 def _update(table: Table, which: frozenset[str], names: frozenset[str]) -> Update:
     values = {name: bindparam(f"v_{name}", type_=table.c[name].type) for name in names}
-    return sql_update(table).where(*_equal_params(table, which)).values(**values)
+    return sql_update(table).where(*matching(table, which)).values(**values)
 
 
 @cache
 def _delete(table: Table, which: frozenset[str]) -> Delete:
-    return sql_delete(table).where(*_equal_params(table, which))
-
-
-def _equal_params(table: Table, which: frozenset[str]) -> list[ColumnElement[bool]]:
-    return [table.c[name] == bindparam(f"w_{name}", type_=table.c[name].type) for name in sorted(which)]
+    return sql_delete(table).where(*matching(table, which))

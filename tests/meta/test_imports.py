@@ -34,7 +34,7 @@ KEEPS = {
     "controlplane/observe/a.py": "import prometheus_api_client",
     "controlplane/platforms/kubernetes/a.py": "import kubernetes",
     "chaos/drivers/kubernetes.py": "import kubernetes",
-    "chaos/drills/probes.py": "import httpx\nfrom controlplane.kernel import a",
+    "chaos/drills/feeds.py": "import httpx\nfrom controlplane.kernel import a",
     "chaos/drills/verdict.py": "import controlplane.model, chaos.drills.probes",
     "chaos/drills/run.py": "import controlplane.act, controlplane.store.a, chaos.lab.a",
     "chaos/lab/a.py": "import aiohttp\nfrom controlplane.model import a",
@@ -78,7 +78,11 @@ def plant(folder: Path, modules: dict[str, str]) -> Path:
             (folder / root / package).mkdir()
             (folder / root / package / "__init__.py").touch()
             (folder / root / package / "a.py").touch()
-    for name in ("controlplane/bootstrap.py", "chaos/drills/probes.py", "chaos/drills/verdict.py"):
+    names = (
+        "controlplane/bootstrap.py",
+        *(f"chaos/drills/{name}.py" for name in ("feeds", "probes", "verdict")),
+    )
+    for name in names:
         (folder / name).touch()
     for name, text in modules.items():
         (folder / name).write_text(text, "utf-8")

@@ -139,7 +139,6 @@ def _template() -> bytes:
         database = Database(f"sqlite:///{path}", SystemClock())
         database.migrate()
         with database.engine.connect() as connection:
-            connection.exec_driver_sql("COMMIT")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
         return path.read_bytes()

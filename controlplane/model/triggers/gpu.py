@@ -46,3 +46,8 @@ class GpuTrigger(Trigger):
 
     def matches(self, incident: Incident, facts: Facts) -> bool:
         return super().matches(incident, facts) and (not self.rungs or incident.tier in self.rungs)
+
+
+def is_event(signal: Signal) -> bool:
+    """Tell a code, which has come up, from a bad field, which stands for as long as it is shown."""
+    return code_of(signal.name) is not None

@@ -65,6 +65,7 @@ class Fleet:
         self._load_time = load_time
         self._slots = slots
         self._incarnations = 0
+        self._views: dict[str, tuple[object, NodeView]] = {}
 
     def build(self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int) -> None:
         """Fill it with zones that are all alike and ready; nodes and replicas are called after their zone."""
@@ -160,8 +161,19 @@ class Fleet:
         return ZoneView(
             name=name,
             labels=labels,
-            nodes=tuple(self._node_view(name, node, labels) for node in nodes.values()),
+            nodes=tuple(self._node_seen(name, node, labels) for node in nodes.values()),
         )
+
+    def _node_seen(self, zone: str, node: Node, labels: dict[str, str]) -> NodeView:
+        """Return a node's view: the last one, if each value that it shows is as it was then."""
+        shown = (
+            *(node.uid, node.reachable, node.schedulable, node.version),
+            *((r.uid, r.version, r.phase, r.in_rotation, r.requests) for r in node.replicas.values()),
+        )
+        last = self._views.get(node.name)
+        if last is None or last[0] != shown:
+            last = self._views[node.name] = (shown, self._node_view(zone, node, labels))
+        return last[1]
 
     def _node_view(self, zone: str, node: Node, labels: dict[str, str]) -> NodeView:
         gpus = tuple(

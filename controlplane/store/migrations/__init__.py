@@ -12,6 +12,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from controlplane.store.tables import metadata
+
 _FOLDER = Path(__file__).parent
 
 
@@ -28,6 +30,16 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def create(connection: Connection) -> None:
+    """Make an empty database current at once, by the tables: a test holds them equal to what `upgrade` makes.
+
+    For databases that live as long as a process; Alembic loads as long as all else that these need.
+    """
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(text("create table alembic_version (version_num varchar(32) primary key not null)"))
+    connection.execute(text("insert into alembic_version values (:newest)"), {"newest": _newest()})
 
 
 def versions(connection: Connection) -> tuple[str | None, str]:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from chaos.drills import probes
-from chaos.drills.probes import Queries, TruthFeed
+from chaos.drills.feeds import Queries, TruthFeed
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.drill import EffectiveShareProbe, FirstTokenProbe, PrometheusProbe
 from controlplane.model.service import Objectives

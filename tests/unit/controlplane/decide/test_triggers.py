@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.decide import triggers
+from controlplane.decide import look, triggers
+from controlplane.decide.look import Look
 from controlplane.decide.signals import Sight
-from controlplane.decide.triggers import Candidate, Look
+from controlplane.decide.triggers import Candidate
 from controlplane.model.records import Incident, Run
 from controlplane.model.states import IncidentState, RunState
 from controlplane.model.triggers.base import Facts
@@ -116,7 +117,7 @@ def measured(gauges: dict[Any, float], fresh: set[str], **trigger: Any) -> dict[
     filled.measures.gauges = gauges
     book = playbook(triggers=[{"type": "threshold", "by": "replica", **trigger}])
     sight = Sight(AT, fresh, replicas=[at("a/a1/0")])
-    found = triggers.measured([book], Look(topology().targets(), filled.measures, sight))
+    found = look.measured([book], Look(topology().targets(), filled.measures, sight))
     return {verdict.signal.target: verdict for verdict in found}
 
 

@@ -7,6 +7,7 @@ import pytest
 from controlplane.bootstrap.documents import action_registry, load_files
 from controlplane.model.playbook import Playbook
 from controlplane.model.rehearsal import PlaybookTest
+from controlplane.rehearsal import report
 from controlplane.rehearsal.report import rehearse
 from controlplane.rehearsal.suite import suites
 
@@ -32,3 +33,17 @@ def test_every_shipped_playbook_has_a_test_that_ends_well_and_one_that_does_not(
     assert ends
     assert {name for name, found in ends.items() if "succeeded" not in found} == set()
     assert {name for name, found in ends.items() if len(found) < 3} == set()
+
+
+def test_cases_that_share_the_cores_come_out_as_those_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = suites(load_files([FOLDER], tests=True).raise_problems())
+    monkeypatch.setattr(report, "_cores", lambda: 2)
+
+    def played(few: int) -> list[tuple[object, ...]]:
+        monkeypatch.setattr(report, "FEW", few)
+        results = rehearse(loaded, action_registry(), "cache-prewarm")
+        return [(one.name, one.line, one.lines, one.why, one.error, one.virtual_seconds) for one in results]
+
+    alone, shared = played(1000), played(3)
+    assert len(alone) >= 6
+    assert shared == alone

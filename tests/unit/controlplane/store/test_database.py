@@ -8,7 +8,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, inspect, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
@@ -45,6 +45,31 @@ def test_migrations_are_named_by_their_revision_and_the_newest_is_known_without_
     with database.engine.connect() as connection:
         assert migrations.versions(connection) == (scripts.get_current_head(),) * 2
     database.close()
+
+
+def test_a_schema_that_is_made_at_once_is_current(tmp_path: Path) -> None:
+    made, migrated = (
+        Database(f"sqlite:///{tmp_path / name}", SystemClock()) for name in ("made", "migrated")
+    )
+    with made.engine.begin() as connection:
+        migrations.create(connection)
+    migrated.migrate()
+    made.ping()
+    shapes = []
+    for database in (made, migrated):
+        with database.engine.connect() as connection:
+            present = inspect(connection)
+            shapes.append(
+                {
+                    name: (
+                        {column["name"] for column in present.get_columns(name)},
+                        {str(index["name"]) for index in present.get_indexes(name)},
+                    )
+                    for name in present.get_table_names()
+                }
+            )
+        database.close()
+    assert shapes[0] == shapes[1]
 
 
 def test_postgresql_understands_the_schema() -> None:

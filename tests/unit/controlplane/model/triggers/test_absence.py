@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from controlplane.decide import triggers
+from controlplane.decide import look
+from controlplane.decide.look import Look
 from controlplane.decide.signals import Sight
-from controlplane.decide.triggers import Look
 from controlplane.model.signals import Verdict
 from controlplane.model.target import Signal
 from controlplane.model.triggers.absence import AbsenceTrigger
@@ -25,7 +25,7 @@ def measured(gauges: dict[Any, float], fresh: set[str]) -> dict[Any, Verdict]:
     filled = Filled()
     filled.measures.gauges = gauges
     book = playbook(triggers=[{"type": "absence", "of": "gpu_use", "for": "1m"}])
-    found = triggers.measured([book], Look(topology().targets(), filled.measures, Sight(AT, fresh)))
+    found = look.measured([book], Look(topology().targets(), filled.measures, Sight(AT, fresh)))
     return {verdict.signal.target: verdict for verdict in found}
 
 
@@ -59,8 +59,8 @@ SOURCES = {"engine": "fresh", "gateway": "fresh", "platform": "fresh"}
 
 def sight(which: str, sources: dict[str, str]) -> Verdict:
     book = playbook(triggers=[{"type": "absence", "sources": which, "for": "6s"}])
-    look = Look(topology().targets(), Filled().measures, Sight(AT, set()), sources)
-    (found,) = triggers.measured([book], look)
+    seen = Look(topology().targets(), Filled().measures, Sight(AT, set()), sources)
+    (found,) = look.measured([book], seen)
     return found
 
 

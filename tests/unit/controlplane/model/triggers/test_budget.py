@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from controlplane.decide import triggers
+from controlplane.decide import look
+from controlplane.decide.look import Look
 from controlplane.decide.signals import Sight
-from controlplane.decide.triggers import Look
 from controlplane.model.signals import Verdict
 from controlplane.model.target import Signal
 from controlplane.model.triggers.budget import BudgetTrigger
@@ -19,9 +19,7 @@ from tests.unit.controlplane.decide.verdicts import playbook
 def measured(left: float | None) -> list[Verdict]:
     book = playbook(triggers=[{"type": "budget", "slo": "chat-itl", "left": 0, "restored": "10%"}])
     budgets = {} if left is None else {("chat-itl", SERVICE): left}
-    return triggers.measured(
-        [book], Look(topology().targets(), Filled().measures, Sight(AT, ()), {}, budgets)
-    )
+    return look.measured([book], Look(topology().targets(), Filled().measures, Sight(AT, ()), {}, budgets))
 
 
 @pytest.mark.parametrize(

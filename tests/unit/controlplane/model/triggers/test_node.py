@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.decide import triggers
+from controlplane.decide import look
+from controlplane.decide.look import Look
 from controlplane.decide.signals import Sight
-from controlplane.decide.triggers import Look
 from controlplane.model.signals import Verdict
 from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, at, topology
@@ -22,7 +22,7 @@ def measured(*down: Target, unknown: tuple[Target, ...] = (), fresh: bool = True
     filled.measures.gauges = {("node_ready", node): float(node not in down) for node in known}
     book = playbook(triggers=[{"type": "node", "for": "6s"}])
     sight = Sight(AT, {"cluster"} if fresh else set())
-    found: Any = triggers.measured([book], Look(topology().targets(), filled.measures, sight))
+    found: Any = look.measured([book], Look(topology().targets(), filled.measures, sight))
     return {verdict.signal.target: verdict for verdict in found}
 
 
