@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+import pytest
+
 from controlplane.kernel.errors import FleetwardError, Unavailable
+from controlplane.model.query import KEY_PREFIX, Query
+from controlplane.model.slo import Slo
 from controlplane.model.topology import Weights
+from controlplane.observe.measures import Ask
 from controlplane.observe.observer import Observation, Observer
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import shipped
@@ -31,6 +36,8 @@ class Script:
         self.failing: set[str] = set()
         self.polled_at: datetime | None = None
         self.history: list[Track] = []
+        self.own: dict[str, float] = {}
+        """What an objective's own query gives: events and errors a second."""
 
     def poll(self, queries: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
         self.polled_at = at
@@ -47,7 +54,14 @@ class Script:
             Track(each.labels, tuple(point for point in each.points if within[0] <= point[0] <= within[1]))
             for each in self.history
         ]
-        return {name: tracks if name == "vllm/4" else Unavailable("no answer") for name in queries}
+        found: dict[str, list[Track] | FleetwardError] = {}
+        for name in queries:
+            own = self.own.get(name.rpartition("/")[2]) if name.startswith(KEY_PREFIX) else None
+            if own is None:
+                found[name] = tracks if name == "vllm/4" else Unavailable("no answer")
+            else:
+                found[name] = [Track({}, tuple((point, own) for point in _points(within, step)))]
+        return found
 
     def _rows(self, name: str, at: datetime) -> list[Row]:
         if self.scrape_age is None:
@@ -64,7 +78,12 @@ class Script:
             case "envoy/0":
                 labels = {"zone": "zone-a", "envoy_response_code_class": "2"}
                 return [Row({"__name__": "envoy_cluster_upstream_rq_xx", **labels}, 1.0)]
-        return []
+        own = self.own.get(name.rpartition("/")[2]) if name.startswith(KEY_PREFIX) else None
+        return [] if own is None else [Row({}, own)]
+
+
+def _points(within: tuple[float, float], step: float) -> list[float]:
+    return [within[0] + step * count for count in range(int((within[1] - within[0]) // step) + 1)]
 
 
 class Watch:
@@ -157,3 +176,48 @@ def test_a_source_without_history_leaves_a_young_one() -> None:
     assert watch.observer.measures.store.covered(10.0) == 0.0
     watch.tick(500)
     assert watch.observer.measures.value("tokens_per_second", REPLICA) is None
+
+
+OWN = Slo.model_validate(
+    {
+        "kind": "SLO",
+        "metadata": {"name": "own"},
+        "spec": {
+            "service": "chat",
+            "indicator": {"bad": "sum(rate(bad[{{ window }}]))", "total": "sum(rate(all[{{ window }}]))"},
+            "target": "99%",
+        },
+    }
+)
+
+
+def counted(watch: Watch, window: float) -> tuple[float, float]:
+    found = watch.observer.measures.counts([Ask(OWN.spec.measure, SERVICE.target)], [window])
+    return float(found.good[0, 0]), float(found.total[0, 0])
+
+
+def test_an_objectives_own_query_is_observed_beside_the_rest() -> None:
+    assert isinstance(OWN.spec.indicator, Query)
+    watch = Watch()
+    watch.observer.want([OWN])
+    watch.script.own = {"events": 10.0, "errors": 1.0}
+    for _ in range(60):
+        found = watch.tick()
+    good, total = counted(watch, 90)
+    assert good / total == pytest.approx(0.9)
+    assert total == pytest.approx(900, rel=0.2)
+    assert found.queried == {OWN.spec.measure}
+    watch.script.own = {}
+    for _ in range(30):
+        found = watch.tick()
+    assert (found.queried, counted(watch, 30)) == (frozenset(), (0.0, 0.0))
+
+
+def test_an_objectives_own_query_has_a_past_after_a_take_over() -> None:
+    watch = Watch()
+    watch.script.own = {"events": 10.0, "errors": 1.0}
+    watch.observer.want([OWN])
+    watch.observer.rebuild(watch.now, topology(), WEIGHTS)
+    good, total = counted(watch, 2 * 3600.0)
+    assert total == pytest.approx(72000, rel=0.15)
+    assert good / total == pytest.approx(0.9)
