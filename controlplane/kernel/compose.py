@@ -13,15 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import yaml
-from yaml.events import (
-    AliasEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    StreamEndEvent,
-)
+try:
+    import yaml
+    from yaml.events import (
+        AliasEvent,
+        MappingEndEvent,
+        MappingStartEvent,
+        ScalarEvent,
+        SequenceEndEvent,
+        StreamEndEvent,
+    )
+except ImportError:  # an environment of before it was needed: slower, and as right
+    LIBYAML = False
+else:
+    LIBYAML = bool(yaml.__with_libyaml__)
 
 MAX_DEPTH = 64
 
@@ -72,7 +77,7 @@ class _Otherwise(Exception):
 
 def compose(text: str) -> Iterable[Node]:
     """Return the documents of a text; iterating raises `NotYaml`, after the documents before the mistake."""
-    if yaml.__with_libyaml__ and _OTHERWISE.isdisjoint(text):
+    if LIBYAML and _OTHERWISE.isdisjoint(text):
         try:
             return list(_by_libyaml(text))
         except (yaml.YAMLError, _Otherwise):

@@ -98,7 +98,7 @@ def by_libyaml(text: str) -> list[Node] | None:
 
 
 def test_libyaml_is_there() -> None:
-    assert yaml.__with_libyaml__
+    assert compose.LIBYAML
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
@@ -138,12 +138,12 @@ def test_what_they_take_otherwise_is_left_to_ruamel(text: str) -> None:
 
     found = read()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml, "__with_libyaml__", False)
+        patch.setattr(compose, "LIBYAML", False)
         assert read() == found
 
 
 def test_it_works_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    monkeypatch.setattr(compose, "LIBYAML", False)
     (node,) = compose.compose("a: [1, on]\n")
     ((_, items),) = node.value
     assert [(each.tag, each.value) for each in items.value] == [("int", "1"), ("str", "on")]
