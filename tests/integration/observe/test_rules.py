@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -55,14 +56,19 @@ def promtool(
     slos: Sequence[Slo],
     inputs: Sequence[dict[str, str]],
     tests: Any,
-    beside: Sequence[str] = (),
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
+    """Let promtool check and play the rules; ``beside`` are other rule files, each with its group.
+
+    The groups' order is fixed: without it each run has another, and an alert may come an interval later.
+    """
     rules = export(slos, {"chat": service()}, shipped())
     assert rules.refused == []
     (folder / "rules.yaml").write_text(json.dumps({"groups": rules.groups}))
     asked = {
         "rule_files": ["rules.yaml", *beside],
         "evaluation_interval": "5m",
+        "group_eval_order": [*(group["name"] for group in rules.groups), *beside.values()],
         "tests": [{"interval": "1m", "input_series": list(inputs), "promql_expr_test": tests}],
     }
     (folder / "test.yaml").write_text(json.dumps(asked))
@@ -243,4 +249,6 @@ def test_what_is_imported_from_sloth_gives_the_series_and_alerts_that_sloths_rul
             tests.append({**same, "exp_samples": [{"labels": "{}", "value": 0}]})
     both = f'count(ALERTS{{sloth_slo="till"}} * {without} ALERTS{{sloth_slo="theirs"}})'
     tests.append({"expr": both, "eval_time": "225m", "exp_samples": [{"labels": "{}", "value": 2}]})
-    promtool(tmp_path, [Slo.model_validate(each) for each in made], inputs, tests, beside=["theirs.yaml"])
+    promtool(
+        tmp_path, [Slo.model_validate(each) for each in made], inputs, tests, beside={"theirs.yaml": "g"}
+    )
