@@ -33,6 +33,14 @@ def start(table: ProcessTable, name: str = "node-a1", argv: tuple[str, ...] = SL
     return table.spawn(name, argv, kind="node", owner="lab", env={"COLOUR": "blue"}, zone="zone-a", node=name)
 
 
+def environment_of(record: ProcessRecord) -> dict[str, str]:
+    """What a process was started with: for a moment after its start the kernel shows nothing of it."""
+    process = psutil.Process(record.pid)
+    while not (environment := process.environ()):
+        os.sched_yield()
+    return environment
+
+
 def rewrite(table: ProcessTable, **fields: object) -> None:
     path = table.state_dir / "processes.json"
     document = json.loads(path.read_text())
@@ -67,7 +75,7 @@ def test_a_started_process_is_recorded_with_what_identifies_and_repeats_it(table
 
 def test_a_started_process_has_its_own_session_and_the_extra_environment(table: ProcessTable) -> None:
     record = start(table)
-    environment = psutil.Process(record.pid).environ()
+    environment = environment_of(record)
 
     assert os.getsid(record.pid) == record.pid
     assert environment["COLOUR"] == "blue"
@@ -117,7 +125,7 @@ def test_a_dead_process_respawns_as_it_was_recorded(table: ProcessTable) -> None
     assert after.model_copy(update={"pid": 0, "start_time": 0.0}) == before.model_copy(
         update={"pid": 0, "start_time": 0.0}
     )
-    assert psutil.Process(after.pid).environ()["COLOUR"] == "blue"
+    assert environment_of(after)["COLOUR"] == "blue"
     assert [record.name for record in table.records()] == ["node-a1"]
 
 

@@ -89,11 +89,11 @@ def test_a_decision_not_to_act_says_which_guard_and_on_what_values(client: TestC
 @pytest.mark.parametrize(
     ("query", "total"),
     [
-        ("", 21),
+        ("", 22),
         ("?state=active", 2),
-        ("?state=ended", 19),
+        ("?state=ended", 20),
         ("?state=failed", 4),
-        ("?kind=drill", 5),
+        ("?kind=drill", 6),
         ("?kind=drill&state=active", 1),
         (f"?incident={MITIGATED}", 1),
         ("?name=zone-failover", 1),
