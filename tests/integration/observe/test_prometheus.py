@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import http.server
-import json
 import shutil
 import socket
-import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +21,7 @@ from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import shipped
 from controlplane.observe.source import PrometheusSource
 from tests.support.ports import free_port
+from tests.support.real_prometheus import Prometheus, wait_for
 from tests.unit.controlplane.decide.measured import SERVICE
 
 pytestmark = [
@@ -78,52 +76,11 @@ class Exporter:
         )
 
 
-class Prometheus:
-    """A real server in a folder of its own."""
-
-    def __init__(self, folder: Path, exporter: Exporter) -> None:
-        self.folder, self.port = folder, free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        labels = {"service": "chat", "cluster": "local", "zone": ZONE, "node": NODE, "replica": NAME}
-        targets = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": labels}]
-        config = {
-            "global": {"scrape_interval": "500ms", "scrape_timeout": "400ms"},
-            "scrape_configs": [{"job_name": "vllm", "static_configs": targets}],
-        }
-        (folder / "prometheus.yml").write_text(json.dumps(config))
-        self.process: subprocess.Popen[bytes] | None = None
-        self.start()
-
-    def start(self) -> None:
-        arguments = [
-            "prometheus",
-            f"--config.file={self.folder / 'prometheus.yml'}",
-            f"--storage.tsdb.path={self.folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{self.port}",
-            "--log.level=error",
-        ]
-        self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(self._is_ready)
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(20)
-            self.process = None
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=1) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return False
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.1)
+def scrape(exporter: Exporter) -> dict[str, Any]:
+    """Return how Prometheus finds the exporter, and whose it is."""
+    labels = {"service": "chat", "cluster": "local", "zone": ZONE, "node": NODE, "replica": NAME}
+    targets = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": labels}]
+    return {"job_name": "vllm", "static_configs": targets}
 
 
 class Stage:
@@ -131,7 +88,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.exporter = Exporter()
-        self.prometheus = Prometheus(folder, self.exporter)
+        self.prometheus = Prometheus(folder, [scrape(self.exporter)])
         self.source = PrometheusSource(self.prometheus.url)
         self.observer = self.new_observer()
         replica = ReplicaView(name=NAME, uid="u1", ready=True, state="ready", address="http://x", version="1")
