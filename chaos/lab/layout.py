@@ -1,8 +1,9 @@
 """The shape of the embedded fleet: its names, its ports, its folders, and the numbers it runs with.
 
-Three zones of two nodes of two replicas, each replica one GPU, unless told otherwise. A layout
-is made once per start: it finds free ports and is kept in ``layout.json`` so that a later start
-can adopt what still runs. Names are slots (``replica-a1-0``); what fills a slot has a uid.
+Three zones of two nodes of two replicas, each replica one GPU, and on each node a standby slot in which
+nothing runs, unless told otherwise. A layout is made once per start: it finds free ports and is kept in
+``layout.json`` so that a later start can adopt what still runs. Names are slots (``replica-a1-0``); what
+fills a slot has a uid.
 
 It starts nothing and writes nothing but its own file.
 """
@@ -43,6 +44,13 @@ class LabSettings(Model):
     zones: int = Field(default=3, ge=1, le=6, description="Zones, called zone-a, zone-b, ...")
     nodes_per_zone: int = Field(default=2, ge=1, le=8, description="Nodes (OS processes) in each zone.")
     replicas_per_node: int = Field(default=2, ge=1, le=8, description="Replicas on each node, one GPU each.")
+    standby_per_node: int = Field(
+        default=1,
+        ge=0,
+        le=8,
+        description="Slots on each node in which nothing runs until the zone is scaled out, a GPU each. "
+        "Source: half as much again as the fleet has; it costs neither CPU nor memory before.",
+    )
     engine: EngineSettings = Field(
         default_factory=EngineSettings, description="The engine each replica models."
     )
@@ -91,6 +99,18 @@ class Layout(Model):
     def nodes_of(self, zone: str) -> tuple[NodeConfig, ...]:
         return tuple(node for node in self.nodes if node.zone == zone)
 
+    def slots_of(self, zone: str) -> list[tuple[NodeConfig, ReplicaConfig]]:
+        """A zone's slots with their nodes, in the order in which they are filled: the nodes in turn."""
+        nodes = self.nodes_of(zone)
+        most = max((len(node.slots) for node in nodes), default=0)
+        return [
+            (node, node.slots[index]) for index in range(most) for node in nodes if index < len(node.slots)
+        ]
+
+    def filled(self, zone: str) -> int:
+        """How many of a zone's slots are filled from the start."""
+        return sum(len(node.replicas) for node in self.nodes_of(zone))
+
     def url(self, port: int) -> str:
         return f"http://127.0.0.1:{port}"
 
@@ -126,7 +146,7 @@ def plan(state_dir: Path, settings: LabSettings) -> Layout:
     Raises Unavailable if they do not suffice.
     """
     state_dir = state_dir.resolve()
-    per_node = settings.replicas_per_node + 1
+    per_node = settings.replicas_per_node + settings.standby_per_node + 1
     ports = iter(free_ports(5 + settings.zones * settings.nodes_per_zone * per_node))
     gateway, admin, platform, prometheus, traffic = (next(ports) for _ in range(5))
     sockets = _socket_folder(state_dir)
@@ -168,13 +188,15 @@ def _node(
     settings: LabSettings, letter: str, number: int, sockets: Path, ports: tuple[int, ...]
 ) -> NodeConfig:
     name = f"node-{letter}{number}"
-    replicas = tuple(
+    slots = tuple(
         ReplicaConfig(name=f"replica-{letter}{number}-{index}", port=port, gpu_uuid=_gpu_uuid(name, index))
         for index, port in enumerate(ports[1:])
     )
+    filled = settings.replicas_per_node
     return NodeConfig(
         service=settings.service, cluster=settings.cluster, zone=f"zone-{letter}", node=name,
-        model=settings.model, seed=settings.seed, replicas=replicas, dcgm_port=ports[0],
+        model=settings.model, seed=settings.seed, replicas=slots[:filled], standby=slots[filled:],
+        dcgm_port=ports[0],
         socket=sockets / f"{name}.sock", engine=settings.engine,
     )  # fmt: skip
 

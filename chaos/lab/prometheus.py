@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,30 @@ def write_config(layout: Layout) -> None:
     path = config_path(layout)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.write_text(json.dumps(config(layout), indent=1))
+    write_targets(layout, [replica.name for node in layout.nodes for replica in node.replicas])
     shutil.rmtree(data_path(layout), ignore_errors=True)
+
+
+def targets_path(layout: Layout) -> Path:
+    """The engines that are scraped; it changes with them, and Prometheus notices."""
+    return layout.state_dir / "prometheus" / "targets" / "replicas.json"
+
+
+def write_targets(layout: Layout, running: Iterable[str]) -> None:
+    """Let the engines in these slots be scraped."""
+    names = set(running)
+    base = {"service": layout.settings.service, "cluster": layout.settings.cluster}
+    found = [
+        _target(slot.port, {**base, "zone": node.zone, "node": node.node, "replica": slot.name})
+        for node in layout.nodes
+        for slot in node.slots
+        if slot.name in names
+    ]
+    path = targets_path(layout)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(found, indent=1))
+    draft.replace(path)
 
 
 def command(layout: Layout) -> list[str]:
@@ -63,18 +87,13 @@ def config(layout: Layout) -> dict[str, Any]:
     settings = layout.settings
     base = {"service": settings.service, "cluster": settings.cluster}
     nodes = [({**base, "zone": node.zone, "node": node.node}, node) for node in layout.nodes]
-    replicas = [
-        _target(replica.port, {**labels, "replica": replica.name})
-        for labels, node in nodes
-        for replica in node.replicas
-    ]
     return {
         "global": {
             "scrape_interval": f"{settings.scrape_interval * 1000:.0f}ms",  # no fractions in its durations
             "scrape_timeout": f"{settings.scrape_interval * 750:.0f}ms",
         },
         "scrape_configs": [
-            {"job_name": "vllm", "static_configs": replicas},
+            {"job_name": "vllm", "file_sd_configs": [{"files": [str(targets_path(layout))]}]},
             # The exporters' own labels (Hostname, pod, node) win over the target's.
             {
                 "job_name": "dcgm",

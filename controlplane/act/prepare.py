@@ -71,8 +71,9 @@ class PrepareStep:
             return Prepared(skip=True)
         rendered = render(self.step.with_, scope)
         touches = self.action.touches(validated(self.action, rendered), self.context)
-        if not stays_within(self.action.reach, touches):
-            msg = f"{self.step.uses} promises reach `{self.action.reach}`, and would take more out"
+        reach = self.action.reach_with(self.step.with_)
+        if not stays_within(reach, touches):
+            msg = f"{self.step.uses} promises reach `{reach}`, and would take more out"
             raise InvalidInput(msg, hint="this is an error of the action: its `reach` must be `out`")
         topology = None
         if any(takes_out(touch) for touch in touches):

@@ -24,6 +24,7 @@ from controlplane.actions.replica_restore import ReplicaRestore
 from controlplane.actions.traffic_restore import TrafficRestore
 from controlplane.actions.traffic_shift import TrafficShift
 from controlplane.actions.workload_restart import WorkloadRestart
+from controlplane.actions.workload_scale import WorkloadScale
 from controlplane.model.action import ActionRegistry
 
 BUILTIN = (
@@ -50,6 +51,7 @@ BUILTIN = (
     TrafficRestore,
     TrafficShift,
     WorkloadRestart,
+    WorkloadScale,
 )
 
 

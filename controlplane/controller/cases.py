@@ -249,12 +249,11 @@ class Desk:
         While the incident is firing; a playbook that answers a later state gives back. The
         steps are judged again, by what they really touch.
         """
-        used = {step.uses for step in candidate.playbook.spec.steps}
         takes = any(
-            type(self.actions.get(name)).touches is not Action.touches
-            and self.actions.get(name).reach is Reach.OUT
-            for name in used
-            if name in self.actions
+            type(self.actions.get(step.uses)).touches is not Action.touches
+            and self.actions.get(step.uses).reach_with(step.with_) is Reach.OUT
+            for step in candidate.playbook.spec.steps
+            if step.uses in self.actions
         )
         target = Target.parse(candidate.incident.target)
         dimension = Dimension.TRAFFIC if target.level in {"service", "zone"} else Dimension.CAPACITY

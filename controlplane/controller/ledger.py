@@ -140,6 +140,7 @@ def reconcile(tx: Transaction, service: Service, fleet: Fleet) -> None:
     busy = runs.keys() | {f"fault:{fault.id}" for fault in tx.faults.list(service=service.name, open=True)}
     seen = service_state.in_service(fleet.topology, fleet.weights)
     seen = {target for target in seen if not any(place.contains(target) for place in worked_on)}
+    seen |= service_state.gone(rows, fleet.topology)
     for row in service_state.to_release(rows, seen, busy):
         tx.ledger.release(target=row.target, holder=row.holder, dimension=row.dimension)
         log.info("back in service", target=row.target, holder=row.holder)

@@ -18,6 +18,7 @@ def reach_of(playbook: Playbook, actions: ActionRegistry) -> Reach:
     What its ladder starts afterwards is judged when it is started.
     """
     reaches = [
-        actions.get(step.uses).reach if step.uses in actions else Reach.OUT for step in playbook.spec.steps
+        actions.get(step.uses).reach_with(step.with_) if step.uses in actions else Reach.OUT
+        for step in playbook.spec.steps
     ]
     return max(reaches, key=_WIDER.index)

@@ -60,6 +60,15 @@ def in_service(topology: Topology, weights: Weights) -> set[Target]:
     return found
 
 
+def gone(ledger: Sequence[OutOfService], topology: Topology) -> set[Target]:
+    """Return claimed replicas that are no part of the fleet any more: their zone was scaled in.
+
+    A replica that is only down is listed still, as a part of its node.
+    """
+    claimed = {Target.parse(row.target) for row in ledger}
+    return {target for target in claimed if target.level == "replica"} - set(topology.targets())
+
+
 def to_release(
     ledger: Sequence[OutOfService], seen: Collection[Target], busy: Collection[str]
 ) -> list[OutOfService]:

@@ -203,6 +203,11 @@ class Action(ABC, Generic[P]):
         del parameters, context
         return []
 
+    def reach_with(self, with_: Mapping[str, Any]) -> Reach:
+        """Return what it may do at most with parameters as they are written, templates and all."""
+        del with_
+        return self.reach
+
     def plan(self, parameters: P, context: ActionContext) -> list[Change]:
         """List the changes with present and future values, for a dry run. Reads only."""
         del parameters, context

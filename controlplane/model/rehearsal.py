@@ -89,6 +89,10 @@ class FleetShape(Model):
     )
     nodes_per_zone: int = Field(2, ge=1, le=20)
     replicas_per_node: int = Field(2, ge=1, le=20)
+    standby_per_node: int = Field(
+        0, ge=0, le=20, description="replicas that each node has room for beside them"
+    )
+    standby_up: bool = Field(default=False, description="whether they are up")
     load_time: Duration = Field(4.0, description="how long a restarted replica loads", validate_default=False)
     slots: int | None = Field(
         8, ge=1, description="how many requests a replica serves at once; null where nobody can tell"

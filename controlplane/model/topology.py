@@ -145,6 +145,19 @@ class Admission(Model):
     shed: tuple[str, ...] = ()
 
 
+class Scale(Model):
+    """How many replicas a zone's workload shall have, as a Deployment's ``spec.replicas``.
+
+    ``ready``: how many can serve now. ``usual``: without the standby; ``most``: as many as there is room for.
+    """
+
+    version: str
+    replicas: int
+    ready: int
+    usual: int
+    most: int
+
+
 class WriteTag(Model):
     """Who writes: carried by every write to a platform, kept in the platform's own log.
 

@@ -26,7 +26,7 @@ from controlplane.kernel.errors import (
     VersionConflict,
 )
 from controlplane.model.target import Target
-from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
+from controlplane.model.topology import Admission, Scale, Topology, Weights, WriteRecord, WriteTag
 from controlplane.platforms.port import (
     CALL_TIMEOUT,
     check_changes,
@@ -34,6 +34,7 @@ from controlplane.platforms.port import (
     check_node,
     check_replica,
     check_tiers,
+    check_zone,
 )
 
 CONNECT_TIMEOUT = 1.0
@@ -137,6 +138,21 @@ class LabPlatform:
         self._topology(service, deadline)
         body = {"value": check_tiers(tiers), "expectedVersion": expected_version, "by": _tag(by)}
         return self._send("PUT", "/v1/shed", Admission, deadline, body)
+
+    def scale(self, target: Target) -> Scale:
+        path = f"/v1/zones/{check_zone(target)}/scale"
+        deadline = self._deadline()
+        self._known(target, deadline)
+        return self._read(path, Scale, deadline)
+
+    def set_scale(
+        self, target: Target, replicas: int, *, expected_version: str | None, by: WriteTag | None
+    ) -> Scale:
+        path = f"/v1/zones/{check_zone(target)}/scale"
+        deadline = self._deadline()
+        self._known(target, deadline)
+        body = {"value": replicas, "expectedVersion": expected_version, "by": _tag(by)}
+        return self._send("PUT", path, Scale, deadline, body)
 
     def restart_replica(
         self, target: Target, *, expected_uid: str | None, reason: str, by: WriteTag | None

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.target import Target
-from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
+from controlplane.model.topology import Admission, Scale, Topology, Weights, WriteRecord, WriteTag
 
 CALL_TIMEOUT = 5.0
 """Seconds within which every call ends: under the run's lease of 15 s, with room for a second look."""
@@ -38,6 +38,7 @@ REPLACE = "replace"
 RECYCLE = "recycle"
 LIMIT = "limit"
 SHED = "shed"
+SCALE = "scale"
 """What the write log calls the operations."""
 
 FENCE = "fence"
@@ -149,6 +150,21 @@ class Platform(Protocol):
         """
         ...
 
+    def scale(self, target: Target) -> Scale:
+        """Return how many replicas a zone shall have and has, and the version to expect when writing."""
+        ...
+
+    def set_scale(
+        self, target: Target, replicas: int, *, expected_version: str | None, by: WriteTag | None
+    ) -> Scale:
+        """Let a zone have so many replicas, 1 to what it has room for, and return it as it stands then.
+
+        It does not wait: a new replica loads, and gets requests when it is ready; of those that are too many
+        the newest go, get no new request from then on, and end when theirs have, or after a grace. As with
+        weights, a write of what is there already is no effect.
+        """
+        ...
+
     def writes(self, after: int = 0) -> list[WriteRecord]:
         """Return the effects whose ``seq`` is greater than ``after``, oldest first."""
         ...
@@ -191,13 +207,11 @@ def check_node(target: Target) -> str:
 
 def check_limit(target: Target, limit: int | None) -> str:
     """Return the name of the zone that ``target`` is, or raise what every platform raises for a bad limit."""
-    if target.zone is None or target.level != "zone":
-        msg = f"{target} is not a zone"
-        raise InvalidInput(msg, hint="write service/cluster/zone")
+    zone = check_zone(target)
     if limit is not None and not 1 <= limit <= MAX_LIMIT:
         msg = f"{limit} requests/s is not between 1 and {MAX_LIMIT}"
         raise InvalidInput(msg, hint="a weight of 0 takes all requests away")
-    return target.zone
+    return zone
 
 
 def check_tiers(tiers: Sequence[str]) -> list[str]:
@@ -207,3 +221,18 @@ def check_tiers(tiers: Sequence[str]) -> list[str]:
             msg = f"{tier!r} is not a tier's name"
             raise InvalidInput(msg)
     return sorted(set(tiers))
+
+
+def check_zone(target: Target) -> str:
+    """Return the name of the zone that ``target`` is, or raise `InvalidInput`."""
+    if target.zone is None or target.level != "zone":
+        msg = f"{target} is not a zone"
+        raise InvalidInput(msg, hint="write service/cluster/zone")
+    return target.zone
+
+
+def check_scale(target: Target, replicas: int, most: int) -> None:
+    """Raise what every platform raises for a number of replicas that a zone cannot have."""
+    if not 1 <= replicas <= most:
+        msg = f"{replicas} replicas of {target.name} is not between 1 and {most}"
+        raise InvalidInput(msg, hint="there is no room for more" if replicas > most else None)

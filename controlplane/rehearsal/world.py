@@ -40,6 +40,8 @@ def build_fleet(given: Given, service: Service, clock: VirtualClock) -> MemoryPl
         zones=service.zones,
         nodes_per_zone=shape.nodes_per_zone,
         replicas_per_node=shape.replicas_per_node,
+        standby_per_node=shape.standby_per_node,
+        standby_up=shape.standby_up,
         load_time=shape.load_time,
         slots=shape.slots,
     )

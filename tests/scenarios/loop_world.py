@@ -37,7 +37,7 @@ from tests.support.rig import fresh_database
 from tests.support.steps import Numbers, Outbox
 
 TICK = 2.0
-SPARE = 0.8  # how much of its usual load the fleet could serve beside it
+SPARE = 0.8  # how much of its usual load the fleet, without its standby, could serve beside it
 ITL = "vllm:inter_token_latency_seconds_bucket"
 TTFT = "vllm:time_to_first_token_seconds_bucket"
 BOUNDS = {ITL: (0.01, 0.025, 0.05, 0.075, 0.1), TTFT: (0.1, 0.5, 1.0, 2.5)}
@@ -131,7 +131,7 @@ class World:
     def __init__(self, folder: Path, *, mode: str = "auto", documents: str = DOCUMENTS) -> None:
         self.clock = VirtualClock()
         self.database: Database = fresh_database(folder, self.clock)
-        self.platform = MemoryPlatform(self.clock, load_time=4.0)
+        self.platform = MemoryPlatform(self.clock, standby_per_node=1, load_time=4.0)
         self.seen = SeenPlatform(self.platform)
         self.source = Metricsource()
         self.actions: ActionRegistry = Registry("action")
@@ -219,7 +219,9 @@ class World:
 
     def _engines(self) -> None:
         shed = "batch" in self.platform.admission("chat").shed
-        self.backlog = max(0.0, self.backlog + 10 * ((0.0 if shed else self.crowd) - SPARE))
+        ready = sum(view.ready for _, view in self.platform.topology("chat").replicas())
+        spare = (1 + SPARE) * ready / 12 - 1
+        self.backlog = max(0.0, self.backlog + 10 * ((0.0 if shed else self.crowd) - spare))
         weights = self.platform.weights("chat").weights
         total = sum(weights.values())
         for node, machine in self.platform.topology("chat").nodes():

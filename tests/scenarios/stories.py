@@ -139,10 +139,14 @@ def _incident(playbook: Playbook) -> Incident:
 SMALL = {"zones": 2, "nodes_per_zone": 1, "replicas_per_node": 2}
 """A fleet of four replicas, for what goes through all of them."""
 
+STANDBY = {"nodes_per_zone": 1, "replicas_per_node": 2, "standby_per_node": 1}
+"""A fleet with room for a replica more in each zone."""
+
 
 def _shipped(playbook: Playbook, folder: Path) -> Rig:
-    everywhere = any(step.uses == "workload.restart" for step in playbook.spec.steps)
-    rig = _plain(folder, **(SMALL if everywhere else {}))
+    used = {step.uses for step in playbook.spec.steps}
+    fleet = SMALL if "workload.restart" in used else STANDBY if "workload.scale" in used else {}
+    rig = _plain(folder, **fleet)
     incident = _incident(playbook)
     rig.metrics.values = [0.1]
     rig.signals = EverythingIsWell(rig.clock)
@@ -169,6 +173,10 @@ def _begin_shipped(playbook: Playbook, rig: Rig) -> Run:
         rig.platform.set_rotation(replica, False, expected_version=None, by=None)
     if any(step.with_.get("tiers") == [] for step in playbook.spec.steps):
         rig.platform.set_shed("chat", ["batch"], expected_version=None, by=None)
+    if any(step.with_.get("to") == "usual" for step in playbook.spec.steps):
+        for zone in rig.platform.weights("chat").weights:
+            rig.platform.set_scale(Target("chat", "local", zone), 3, expected_version=None, by=None)
+        rig.clock.advance(10.0)
     if any(step.uses == "node.restore" for step in playbook.spec.steps):
         rig.platform.set_reachable("node-a1", False)  # the longest way: it does not come back by itself
     request = StartRequest.of_playbook(playbook, SERVICE, rig.pins, incident=_incident(playbook))

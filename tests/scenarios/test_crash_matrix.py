@@ -25,7 +25,7 @@ ENDS = {
     "a ladder": RunState.FAILED,
     **dict.fromkeys(("zone-failover", "zone-failback", "hung-replica"), RunState.SUCCEEDED),
     **dict.fromkeys(("node-quarantine", "scheduled-restart", "cache-prewarm"), RunState.SUCCEEDED),
-    **dict.fromkeys(("shed-load", "readmit-load"), RunState.SUCCEEDED),
+    **dict.fromkeys(("shed-load", "readmit-load", "scale-out", "scale-in"), RunState.SUCCEEDED),
     **dict.fromkeys(("budget-freeze", "prometheus-blind"), RunState.SUCCEEDED),
 }
 """How the stories end that must get somewhere, so that the matrix is about something."""

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.drills.library import shipped_drills
 from controlplane.model.report import StoredReport, report_name
-from tests.support.drill_world import Controlplane, World, assert_clean, nobody, shed
+from tests.support.drill_world import CAPACITY, Controlplane, World, assert_clean, nobody, shed
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -70,3 +70,32 @@ def test_a_drill_may_not_look_away_from_those_who_must_be_served(make: Make) -> 
         "the Service has no tier `vip`; recovery.tiers leaves out `interactive`, which may not be shed"
     ]
     assert world.faults() == []
+
+
+def scale_out(after: float = 8.0) -> Controlplane:
+    """A control plane that brings up half as much again ``after`` seconds of a surge, and keeps it."""
+    seen: dict[str, float] = {}
+
+    def act(world: World) -> None:
+        if any(one.verified_at is not None for one in world.faults(standing=True)):
+            since = seen.setdefault("since", world.now)
+            if world.now - since >= after:
+                world.capacity = 1.5 * CAPACITY
+
+    return act
+
+
+def test_a_growth_drill_passes_when_standby_is_brought_up_and_nobody_is_refused(make: Make) -> None:
+    world = make(scale_out())
+    run = world.run_to_end(world.start("load-growth"))
+    assert run.result["verdict"] == "passed", run.result
+    assert 8 <= run.result["timeToMitigate"] <= 60
+    with world.database.reading() as tx:
+        assert StoredReport.model_validate(tx.snapshots.get(report_name(run.id))).report.refused == {}
+    assert_clean(world)
+
+
+def test_refusing_those_who_can_wait_is_not_enough_when_the_others_are_too_many(make: Make) -> None:
+    run = (world := make(shed(after=12))).run_to_end(world.start("load-growth"))
+    assert run.result["verdict"] in {"failed", "aborted"}
+    assert_clean(world)

@@ -44,7 +44,7 @@ from tests.unit.chaos.drills.rows import RATE, refused, request, slow
 NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
 STEP = 1.0
 CAPACITY = 18.0
-"""Requests/s that the fleet serves; more wait for their turn."""
+"""Requests/s that the fleet serves without its standby; more wait for their turn."""
 LAB = Path(__file__).parents[2] / "chaos" / "lab" / "fleet"
 
 Controlplane = Callable[["World"], None]
@@ -70,7 +70,7 @@ class World:
         self.deaf = False
         self.isolated: set[str] = set()
         self.shed: set[str] = set()
-        self.backlog = 0.0
+        self.backlog, self.capacity = 0.0, CAPACITY
         self._extra = 0.0
         self.hand: type[Hand] = Hand
         self._due = dict.fromkeys(NODES, 0.0)
@@ -130,7 +130,7 @@ class World:
         self._crowd()
         for index in range(round(STEP * RATE)):
             self._arrive(self.now + index / RATE, "batch" if index % 4 == 3 else "interactive")
-        self.backlog = max(0.0, self.backlog - CAPACITY * STEP)
+        self.backlog = max(0.0, self.backlog - self.capacity * STEP)
         self.clock.advance(STEP)
         self.controlplane(self)
 
@@ -160,7 +160,7 @@ class World:
         node, replica = next(each for each in names if each[1] not in self.isolated)
         target = Target("chat", "local", zone, node, replica)
         served = self._served(seq, at, target).model_copy(update={"tier": tier})
-        self.rows.append(_later(served, max(0.0, self.backlog - CAPACITY) / CAPACITY))
+        self.rows.append(_later(served, max(0.0, self.backlog - self.capacity) / self.capacity))
 
     def _served(self, seq: int, at: float, target: Target) -> Request:
         zone = str(target.zone)

@@ -18,7 +18,7 @@ from tests.support.lab_gateway import SmallLab
 
 
 class Fleet(ABC):
-    """A platform of service ``chat`` with three zones of two nodes of two replicas."""
+    """A platform of service ``chat`` with three zones of two nodes of two replicas, and room for a third."""
 
     platform: Platform
     runs = 0
@@ -58,7 +58,7 @@ class Fleet(ABC):
 class MemoryFleet(Fleet):
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.memory = MemoryPlatform(self.clock)
+        self.memory = MemoryPlatform(self.clock, standby_per_node=1)
         self.platform = self.memory
 
     def wait(self, condition: Callable[[], bool]) -> None:
@@ -99,6 +99,10 @@ class LabFleet(Fleet):
         self.platform.set_weights(
             "chat", dict.fromkeys(("zone-a", "zone-b", "zone-c"), 100), expected_version=None, by=None
         )
+        for zone in ("zone-a", "zone-b", "zone-c"):
+            target = Target("chat", "local", zone)
+            self.platform.set_scale(target, 4, expected_version=None, by=None)
+        self.wait(lambda: len(self.platform.topology("chat").replicas()) == 12)
         topology = self.platform.topology("chat")
         self.platform.set_shed("chat", [], expected_version=None, by=None)
         for zone in self.platform.admission("chat").limits:

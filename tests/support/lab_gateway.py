@@ -34,7 +34,7 @@ class FakeNode:
     def __init__(self, config: NodeConfig) -> None:
         self.config = config
         self.lose_answers = False
-        self.requests = {replica.name: 0 for replica in config.replicas}
+        self.requests = {replica.name: 0 for replica in config.slots}
         self.resets: list[str] = []
         self._starts = {replica.name: 1 for replica in config.replicas}
         self._loaded_at = dict.fromkeys(self._starts, 0.0)
@@ -46,6 +46,8 @@ class FakeNode:
             [
                 web.get("/status", self._status),
                 web.post("/replicas/{name}/restart", self._restart),
+                web.put("/replicas/{name}", self._fill),
+                web.delete("/replicas/{name}", self._empty),
             ]
         )
         self._runner = web.AppRunner(app)
@@ -74,6 +76,17 @@ class FakeNode:
             for name, loaded_at in self._loaded_at.items()
         ]
         return web.json_response({"node": self.config.node, "zone": self.config.zone, "replicas": replicas})
+
+    async def _fill(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in self._loaded_at:
+            self._starts[name] = self._starts.get(name, 0) + 1
+            self._loaded_at[name] = time.monotonic() + LOAD_SECONDS
+        return web.json_response({"uid": self._uid(name)})
+
+    async def _empty(self, request: web.Request) -> web.Response:
+        self._loaded_at.pop(request.match_info["name"], None)
+        return web.Response(status=204)
 
     async def _restart(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

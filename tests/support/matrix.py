@@ -132,6 +132,7 @@ class Story:
             "messages": list(dict.fromkeys(mask(sent[3]) for sent in rig.outbox.sent)),
             "weights": rig.weights(),
             "refused": rig.platform.admission("chat").shed,
+            "replicas": sorted(view.name for _, view in rig.platform.topology("chat").replicas()),
             "ledger": sorted(rig.out_of_service()),
         }
         if self.ordered:

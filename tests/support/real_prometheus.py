@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,12 +23,13 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 class Prometheus:
-    """The server; it scrapes twice a second what ``scrapes`` (its own scrape_configs) say."""
+    """The server; it scrapes every ``interval`` seconds what ``scrapes`` (its own scrape_configs) say."""
 
-    def __init__(self, folder: Path, scrapes: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, scrapes: Sequence[dict[str, Any]], interval: float = 0.5) -> None:
         self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        timing = {"scrape_interval": "500ms", "scrape_timeout": "400ms"}
+        every = f"{1000 * interval:.0f}ms"
+        timing = {"scrape_interval": every, "scrape_timeout": every}
         (folder / "prometheus.yml").write_text(
             json.dumps({"global": timing, "scrape_configs": list(scrapes)})
         )
@@ -50,6 +52,13 @@ class Prometheus:
             self.process.terminate()
             self.process.wait(20)
             self.process = None
+
+    def number(self, query: str) -> float:
+        """Return what a query that yields one number gives now, 0 when it yields none."""
+        where = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+        with urllib.request.urlopen(where, timeout=5) as answer:
+            found = json.load(answer)["data"]["result"]
+        return float(found[0]["value"][1]) if found else 0.0
 
     def _is_ready(self) -> bool:
         try:

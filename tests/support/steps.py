@@ -30,7 +30,7 @@ from controlplane.model.records import Freeze, Halt
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState, SignalsSnapshot, SignalState
 from controlplane.model.target import Target
-from controlplane.model.topology import ReplicaView, WriteTag
+from controlplane.model.topology import ReplicaView, Scale, WriteTag
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 
@@ -277,7 +277,7 @@ class StepDriver:
 
     def __init__(self, action: Action[Any], **with_: Any) -> None:
         self.clock = VirtualClock()
-        self.platform = MemoryPlatform(self.clock)
+        self.platform = MemoryPlatform(self.clock, standby_per_node=1)
         self.signals = Signals(self.clock)
         self.metrics = Numbers()
         self.outbox = Outbox()
@@ -367,7 +367,11 @@ class StepDriver:
             "admission": self.platform.admission("chat").model_dump(exclude={"version"}),
             "rotation": {view.name: view.in_rotation for _, view in topology.replicas()},
             "schedulable": {node.name: node.schedulable for zone in topology.zones for node in zone.nodes},
+            "replicas": {zone.name: self.scale(zone.name).replicas for zone in topology.zones},
         }
+
+    def scale(self, zone: str = "zone-a") -> Scale:
+        return self.platform.scale(Target("chat", "local", zone))
 
     def view(self, replica: str = "replica-a1-0") -> ReplicaView:
         """Return a replica as the platform shows it."""

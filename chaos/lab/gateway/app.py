@@ -56,6 +56,14 @@ class LimitBody(Model):
     by: WriteTag | None = None
 
 
+class ScaleBody(Model):
+    """Body of ``PUT /v1/zones/{zone}/scale``: how many replicas it shall have."""
+
+    value: int
+    expected_version: str | None = None
+    by: WriteTag | None = None
+
+
 class ShedBody(Model):
     """Body of ``PUT /v1/shed``: the tiers whose requests are refused."""
 
@@ -97,6 +105,8 @@ class Api:
                 web.get("/v1/admission", self._admission),
                 web.put("/v1/zones/{zone}/limit", self._limit),
                 web.put("/v1/shed", self._shed),
+                web.get("/v1/zones/{zone}/scale", self._scale),
+                web.put("/v1/zones/{zone}/scale", self._set_scale),
                 web.post("/v1/replicas/{name}/restart", self._restart),
                 web.post("/v1/replicas/{name}/recycle", self._recycle),
                 web.put("/v1/replicas/{name}/rotation", self._rotation),
@@ -118,7 +128,7 @@ class Api:
         self._writer = Writer(self._layout, self._log, self._fleet, self._admin, self._clock)
         self._collector = kube.FleetCollector(self._layout, self._fleet)
         await self._writer.recover()
-        async with working(self._fleet.watch()):
+        async with working(self._fleet.watch(self._writer.scaling.keep)):
             yield
         await self._fleet.close()
         await self._session.close()
@@ -148,6 +158,16 @@ class Api:
         body = await _body(request, ShedBody)
         admission = await self._writer.admission.set_shed(body.value, body.expected_version, body.by)
         return web.json_response(text=admission.model_dump_json(by_alias=True))
+
+    async def _scale(self, request: web.Request) -> web.Response:
+        scale = self._writer.scaling.present(request.match_info["zone"])
+        return web.json_response(text=scale.model_dump_json(by_alias=True))
+
+    async def _set_scale(self, request: web.Request) -> web.Response:
+        body = await _body(request, ScaleBody)
+        zone = request.match_info["zone"]
+        scale = await self._writer.scaling.set_scale(zone, body.value, body.expected_version, body.by)
+        return web.json_response(text=scale.model_dump_json(by_alias=True))
 
     async def _restart(self, request: web.Request) -> web.Response:
         return await self._renew_replica(request, RESTART)

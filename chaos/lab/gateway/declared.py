@@ -1,4 +1,4 @@
-"""What was declared: who is in rotation, which nodes may be given new work, what is let in.
+"""What was declared: who is in rotation, which nodes may be given new work, what is let in, how many run.
 
 Like the weights it lives in the write log and nowhere else: a part that nobody ever wrote about
 stands at its default. A declaration is of the slot's name, so it outlives what fills the slot.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.lab.gateway.writelog import LIMIT, ROTATION, SCHEDULABLE, SHED, WEIGHTS, WriteLog
+from chaos.lab.gateway.writelog import LIMIT, ROTATION, SCALE, SCHEDULABLE, SHED, WEIGHTS, WriteLog
 from chaos.lab.layout import Layout
 from controlplane.model.target import Target
 from controlplane.model.topology import Admission, Weights
 
-DEFAULTS: dict[str, Any] = {ROTATION: True, SCHEDULABLE: True, LIMIT: None, SHED: []}
+DEFAULTS: dict[str, Any] = {ROTATION: True, SCHEDULABLE: True, LIMIT: None, SHED: [], SCALE: None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,16 @@ class Declared:
     def out_of_rotation(self) -> set[str]:
         """Names of the replicas that shall get no new request."""
         return {target.name for target in self.unlike_default(ROTATION)}
+
+    def scale(self, layout: Layout, zone: str) -> Value:
+        """How many replicas a zone shall have; as many as it had from the start where nobody has set it."""
+        found = self.get(SCALE, Target(layout.settings.service, layout.settings.cluster, zone))
+        return found if found.value is not None else Value(layout.filled(zone), found.version)
+
+    def wanted(self, layout: Layout, zone: str) -> set[str]:
+        """Names of the replicas that shall run in a zone."""
+        count = int(self.scale(layout, zone).value)
+        return {slot.name for _, slot in layout.slots_of(zone)[:count]}
 
     def admission(self) -> Admission:
         """What the gateway shall let in; the version moves with each change of any part of it."""

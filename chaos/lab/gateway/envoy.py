@@ -88,9 +88,11 @@ def routes_version(weights: Weights, admission: Admission) -> str:
     return f"{weights.version}-{admission.version}"
 
 
-def write_endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> None:
-    """Put a zone's endpoints in force, those of the replicas in ``out`` without new requests."""
-    _replace(endpoints_path(layout, zone), endpoints(layout, zone, out, version))
+def write_endpoints(
+    layout: Layout, zone: str, out: Collection[str], version: str, listed: Collection[str]
+) -> None:
+    """Put a zone's endpoints in force: those ``listed``, those in ``out`` without new requests."""
+    _replace(endpoints_path(layout, zone), endpoints(layout, zone, out, version, listed))
 
 
 def _replace(path: Path, document: dict[str, Any]) -> None:
@@ -189,8 +191,10 @@ def _limited(zone: str, admission: Admission) -> dict[str, Any]:
     return {"typed_per_filter_config": {_LIMITER: bucket}}
 
 
-def endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> dict[str, Any]:
-    """The EDS response of one zone."""
+def endpoints(
+    layout: Layout, zone: str, out: Collection[str], version: str, listed: Collection[str]
+) -> dict[str, Any]:
+    """The EDS response of one zone: the replicas that are ``listed``, those in ``out`` as draining."""
     name = cluster_name(layout.settings.service, zone)
     hosts = [
         {
@@ -198,7 +202,8 @@ def endpoints(layout: Layout, zone: str, out: Collection[str], version: str) -> 
             "health_status": "DRAINING" if replica.name in out else "UNKNOWN",
         }
         for node in layout.nodes_of(zone)
-        for replica in node.replicas
+        for replica in node.slots
+        if replica.name in listed
     ]
     assignment = {
         "@type": f"{_TYPE}.config.endpoint.v3.ClusterLoadAssignment",
@@ -317,7 +322,7 @@ class EnvoyAdmin:
         self._session = session
         self._service = layout.settings.service
         self._url = layout.url(layout.admin_port)
-        self._replicas = {replica.port: replica.name for node in layout.nodes for replica in node.replicas}
+        self._replicas = {replica.port: replica.name for node in layout.nodes for replica in node.slots}
 
     async def routes_version(self, timeout: float = 1.0) -> str:
         """The version of the routes Envoy has in force. Raises Unavailable if it does not say."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,14 +75,22 @@ class ReplicaSeen:
     exit_code: int | None = None
     requests: int = 0
     gpu_offered: bool = True
+    reported: bool = False
+    """Whether the node said at its last answer that something runs in the slot."""
 
     def take(self, report: _ReplicaStatus, now: datetime) -> None:
         """Believe what the node reports."""
+        self.reported = True
         if self.pod != report.pod:
             self.pod, self.since = report.pod, now
         self.uid, self.state = report.uid, report.state
         self.requests, self.gpu_offered = report.running + report.waiting, report.gpu_offered
         self.restarts, self.backoff, self.exit_code = report.restarts, report.backoff, report.exit_code
+
+    def gone(self) -> None:
+        """Believe that nothing runs here."""
+        self.reported = False
+        self.uid, self.state, self.pod, self.since, self.requests = "", "unknown", "", None, 0
 
 
 @dataclass
@@ -116,7 +124,7 @@ class Fleet:
             config.node: NodeSeen(
                 config,
                 aiohttp.ClientSession(connector=aiohttp.UnixConnector(path=str(config.socket), limit=4)),
-                {replica.name: ReplicaSeen(replica) for replica in config.replicas},
+                {replica.name: ReplicaSeen(replica) for replica in config.slots},
             )
             for config in layout.nodes
         }
@@ -125,11 +133,12 @@ class Fleet:
         for node in self.nodes.values():
             await node.session.close()
 
-    async def watch(self) -> None:
-        """Poll all nodes for ever."""
+    async def watch(self, afterwards: Callable[[], Awaitable[None]]) -> None:
+        """Poll all nodes for ever, and call what follows from what was seen."""
         while True:
             started = self._clock.monotonic()
             await self.poll()
+            await afterwards()
             await asyncio.sleep(max(0.05, POLL_INTERVAL - (self._clock.monotonic() - started)))
 
     async def poll(self) -> None:
@@ -146,10 +155,13 @@ class Fleet:
             return
         node.misses = 0
         node.uid = uid or node.uid
-        for report in status.replicas:
-            replica = node.replicas.get(report.name)
-            if replica is not None:
+        reports = {report.name: report for report in status.replicas}
+        for name, replica in node.replicas.items():
+            report = reports.get(name)
+            if report is not None:
                 replica.take(report, self._clock.now())
+            else:
+                replica.gone()
 
     async def _status(self, node: NodeSeen) -> _NodeStatus:
         timeout = aiohttp.ClientTimeout(total=_POLL_TIMEOUT)
@@ -230,7 +242,10 @@ class Fleet:
         """A replica's uid, asked of its node now. Raises NotFound, Unavailable."""
         node, _ = self.find(replica)
         status = await self._status(node)
-        return next(report.uid for report in status.replicas if report.name == replica)
+        found = next((report.uid for report in status.replicas if report.name == replica), None)
+        if found is None:
+            raise NotFound(f"nothing runs in {replica}")
+        return found
 
     async def restart(self, replica: str, reason: str, *, reset_gpu: bool = False) -> str:
         """Restart a replica, with a reset of its GPU between or without, and return its new uid.
@@ -253,6 +268,45 @@ class Fleet:
                 f"{node.config.node} did not say whether {replica} restarts: {error!r}"
             ) from error
         return str(answer["uid"])
+
+    # ── slots ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wanted(self, zone: str) -> int:
+        """How many replicas a zone shall have."""
+        return int(self._declared.scale(self._layout, zone).value)
+
+    def shown(self, node: NodeSeen) -> list[ReplicaSeen]:
+        """A node's replicas: those that shall run, there or not yet, and those that are about to end."""
+        wanted = self._declared.wanted(self._layout, node.config.zone)
+        return [seen for name, seen in node.replicas.items() if name in wanted or seen.reported]
+
+    def leaving(self, zone: str) -> list[ReplicaSeen]:
+        """The replicas of a zone that run and shall not any more."""
+        wanted = self._declared.wanted(self._layout, zone)
+        return [
+            seen
+            for node in self.in_zone(zone)
+            for name, seen in node.replicas.items()
+            if seen.reported and name not in wanted
+        ]
+
+    async def fill(self, replica: str) -> None:
+        """Let a replica load in an empty slot; again is no more than once. Raises Unavailable."""
+        await self._ask(replica, "PUT")
+
+    async def empty(self, replica: str) -> None:
+        """End what runs in a slot; again is no more than once. Raises Unavailable."""
+        await self._ask(replica, "DELETE")
+
+    async def _ask(self, replica: str, method: str) -> None:
+        node, _ = self.find(replica)
+        timeout = aiohttp.ClientTimeout(total=_RESTART_TIMEOUT)
+        try:
+            url = f"http://node/replicas/{replica}"
+            async with node.session.request(method, url, timeout=timeout) as response:
+                response.raise_for_status()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"{node.config.node} did not answer about {replica}: {error!r}") from error
 
     # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -298,9 +352,9 @@ class Fleet:
             },
             gpus=tuple(
                 GpuView(uuid=replica.gpu_uuid, index=index, model=GPU_MODEL)
-                for index, replica in enumerate(config.replicas)
+                for index, replica in enumerate(config.slots)
             ),
-            replicas=tuple(self._replica_view(node, replica) for replica in node.replicas.values()),
+            replicas=tuple(self._replica_view(node, replica) for replica in self.shown(node)),
         )
 
     def _replica_view(self, node: NodeSeen, replica: ReplicaSeen) -> ReplicaView:

@@ -137,8 +137,8 @@ class FleetCollector:
         )
         for zone in self._layout.zones:
             name = self._fleet.owner(zone).name
-            pods = [(node, pod) for node in self._fleet.in_zone(zone) for pod in node.replicas.values()]
-            wanted.add_metric([NAMESPACE, name], len(pods))
+            pods = [(node, pod) for node in self._fleet.in_zone(zone) for pod in self._fleet.shown(node)]
+            wanted.add_metric([NAMESPACE, name], self._fleet.wanted(zone))
             available.add_metric([NAMESPACE, name], sum(node.is_ready(pod) for node, pod in pods))
         yield from (wanted, available)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from chaos.lab.gateway import envoy
+from chaos.lab.gateway import endpoints, envoy
 from chaos.lab.gateway.declared import Declared
 from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
@@ -52,7 +52,7 @@ class PartsWriter:
             self._log.append(pending)
         elif pending is not None and pending.op == REPLACE:
             self._settle_replacement(pending)
-        write_all_endpoints(self._layout, self._log)
+        endpoints.write_all(self._layout, self._log)
 
     async def set_rotation(
         self,
@@ -78,7 +78,9 @@ class PartsWriter:
             await self._admin.out_of_rotation()
             record = self._draft(ROTATION, place, not in_rotation, in_rotation, by)
             out = self._declared.out_of_rotation() ^ {replica}
-            envoy.write_endpoints(self._layout, str(place.zone), out, str(record.seq))
+            zone = str(place.zone)
+            leaving = {seen.config.name for seen in self._fleet.leaving(zone)}
+            endpoints.write(self._layout, self._log, zone, str(record.seq), leaving=leaving, out=out)
             confirmed = await self._confirmed(replica, in_rotation)
             self._log.append(record if confirmed else record.model_copy(update={"outcome": "ambiguous"}))
             if not confirmed:
@@ -157,13 +159,6 @@ class PartsWriter:
             return
         uid = self._fleet.machine(node)
         self._log.append(pending.model_copy(update={"after": uid, "version": uid}))
-
-
-def write_all_endpoints(layout: Layout, log: WriteLog) -> None:
-    """Make Envoy's endpoint files say what the log says."""
-    out = Declared(log).out_of_rotation()
-    for zone in layout.zones:
-        envoy.write_endpoints(layout, zone, out, str(log.next_seq - 1))
 
 
 def _expect(present: str, expected: str | None, what: str) -> None:

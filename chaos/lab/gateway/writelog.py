@@ -29,6 +29,7 @@ REPLACE = "replace"
 RECYCLE = "recycle"
 LIMIT = "limit"
 SHED = "shed"
+SCALE = "scale"
 
 
 class FencedWrite(Fenced):

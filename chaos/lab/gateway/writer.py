@@ -12,12 +12,13 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from chaos.lab.gateway import declared, envoy
+from chaos.lab.gateway import declared, endpoints, envoy
 from chaos.lab.gateway.admission import AdmissionWriter
 from chaos.lab.gateway.declared import Declared, desired_weights
 from chaos.lab.gateway.errors import StaleWrite
 from chaos.lab.gateway.fleet import Fleet
-from chaos.lab.gateway.parts import PartsWriter, write_all_endpoints
+from chaos.lab.gateway.parts import PartsWriter
+from chaos.lab.gateway.scaling import ScaleWriter
 from chaos.lab.gateway.writelog import RECYCLE, RESTART, WEIGHTS, WriteLog
 from chaos.lab.layout import Layout
 from controlplane.kernel.clock import Clock
@@ -61,7 +62,7 @@ def prepare(layout: Layout, clock: Clock) -> None:
     declared.reset(log)
     envoy.write_bootstrap(layout)
     envoy.write_routes(layout, weights, Declared(log).admission())
-    write_all_endpoints(layout, log)
+    endpoints.write_all(layout, log)
 
 
 class Writer:
@@ -78,6 +79,7 @@ class Writer:
         self._turn = asyncio.Lock()
         self.admission = AdmissionWriter(layout, log, admin, clock, self._turn)
         self.parts = PartsWriter(layout, log, fleet, admin, clock, self._turn)
+        self.scaling = ScaleWriter(layout, log, fleet, clock, self._turn)
 
     async def recover(self) -> None:
         """Finish what an earlier process began, and make Envoy's file agree with the log."""
@@ -87,6 +89,7 @@ class Writer:
         elif pending is not None and pending.op in {RESTART, RECYCLE}:
             await self._settle_restart(pending)
         self.admission.recover(pending)
+        self.scaling.recover(pending)
         await self.parts.recover(pending)
         envoy.write_routes(
             self._layout, desired_weights(self._layout, self._log), Declared(self._log).admission()

@@ -36,19 +36,27 @@ class NodeConfig(Model):
     model: str = Field(min_length=1, description="model name served, e.g. meta-llama/Llama-3.1-8B-Instruct")
     seed: int = Field(description="seed of every random choice of this node")
     replicas: tuple[ReplicaConfig, ...] = Field(min_length=1)
+    standby: tuple[ReplicaConfig, ...] = Field(
+        (), description="slots in which nothing runs until it is started: no process, no port that answers"
+    )
     dcgm_port: Port
     socket: Path = Field(description="unix socket of the node's own API, created with mode 0600")
     engine: EngineSettings = Field(default_factory=EngineSettings, description="overrides of the defaults")
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = [replica.name for replica in self.replicas]
-        ports = [self.dcgm_port, *(replica.port for replica in self.replicas)]
+        names = [replica.name for replica in self.slots]
+        ports = [self.dcgm_port, *(replica.port for replica in self.slots)]
         if len(set(names)) < len(names):
             raise ValueError(f"replica names repeat: {', '.join(names)}")
         if len(set(ports)) < len(ports):
             raise ValueError(f"ports repeat: {', '.join(map(str, ports))}")
         return self
+
+    @property
+    def slots(self) -> tuple[ReplicaConfig, ...]:
+        """All slots, those that are filled from the start first."""
+        return (*self.replicas, *self.standby)
 
     @classmethod
     def load(cls, path: Path) -> Self:

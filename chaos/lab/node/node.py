@@ -43,9 +43,8 @@ class Node:
         self._kernel_log: deque[str] = deque(maxlen=_KERNEL_LINES)
         self._strikes: dict[str, asyncio.TimerHandle] = {}
         self._replicas: dict[str, Replica] = {}
-        for index, replica in enumerate(config.replicas):
-            gpu = Gpu(replica.gpu_uuid, index, self._loop.time())
-            self._replicas[replica.name] = Replica(config, replica, gpu, clock, self._apply)
+        for replica in config.replicas:
+            self.fill(replica.name)
         self._runners: list[web.AppRunner] = []
         self._owns_socket = False
 
@@ -63,6 +62,8 @@ class Node:
                 web.put("/faults/{id}", self._put_fault),
                 web.delete("/faults/{id}", self._delete_fault),
                 web.post("/replicas/{name}/restart", self._restart),
+                web.put("/replicas/{name}", self._fill),
+                web.delete("/replicas/{name}", self._empty),
             ]
         )
         before = os.umask(0o177)  # the socket must never exist with a wider mode, not even for a moment
@@ -104,6 +105,27 @@ class Node:
             raise NotFound(f"no replica {name} on {self._config.node}")
         return self._replicas[name]
 
+    def fill(self, name: str) -> Replica:
+        """Let a replica run in a slot, if none does; raises `NotFound` for a slot that there is not."""
+        slots = {slot.name: (index, slot) for index, slot in enumerate(self._config.slots)}
+        if name not in slots:
+            raise NotFound(f"no slot {name} on {self._config.node}")
+        if name not in self._replicas:
+            index, slot = slots[name]
+            gpu = Gpu(slot.gpu_uuid, index, self._loop.time())
+            self._replicas[name] = Replica(self._config, slot, gpu, self._clock, self._apply)
+            self._apply(self._replicas[name])
+        return self._replicas[name]
+
+    async def empty(self, name: str) -> None:
+        """End the replica in a slot, and all that it does; nothing when there is none."""
+        replica = self._replicas.pop(name, None)
+        if (strike := self._strikes.pop(name, None)) is not None:
+            strike.cancel()
+        if replica is not None:
+            await replica.stop()
+            log.info("%s: %s is gone", self._config.node, name)
+
     def status(self) -> dict[str, Any]:
         """Return what ``/status`` says."""
         self._expire()
@@ -140,6 +162,13 @@ class Node:
 
     async def _delete_fault(self, request: web.Request) -> web.Response:
         self.delete_fault(request.match_info["id"])
+        return web.Response(status=204)
+
+    async def _fill(self, request: web.Request) -> web.Response:
+        return web.json_response({"uid": self.fill(request.match_info["name"]).uid})
+
+    async def _empty(self, request: web.Request) -> web.Response:
+        await self.empty(request.match_info["name"])
         return web.Response(status=204)
 
     async def _restart(self, request: web.Request) -> web.Response:

@@ -49,6 +49,16 @@ class Node:
     schedulable: bool = True
 
 
+@dataclass(slots=True)
+class Workload:
+    """A zone's replicas: how many there usually are and shall be now, and their slots as node and name."""
+
+    slots: list[tuple[str, str]]
+    usual: int
+    replicas: int
+    version: str = "1"
+
+
 class Fleet:
     """One service's zones. ``load_time``: seconds from a restart until the replica is ready.
 
@@ -60,6 +70,7 @@ class Fleet:
     ) -> None:
         self.service = service
         self.zones: dict[str, dict[str, Node]] = {}
+        self.workloads: dict[str, Workload] = {}
         self._clock = clock
         self._journal = journal
         self._load_time = load_time
@@ -67,12 +78,29 @@ class Fleet:
         self._incarnations = 0
         self._views: dict[str, tuple[object, NodeView]] = {}
 
-    def build(self, zones: Sequence[str], nodes_per_zone: int, replicas_per_node: int) -> None:
+    def build(
+        self,
+        zones: Sequence[str],
+        nodes_per_zone: int,
+        replicas_per_node: int,
+        standby_per_node: int = 0,
+        *,
+        standby_up: bool = False,
+    ) -> None:
         """Fill it with zones that are all alike and ready; nodes and replicas are called after their zone."""
+        slots = replicas_per_node + standby_per_node
+        up = slots if standby_up else replicas_per_node
         for zone in zones:
             short = zone.removeprefix("zone-")
-            nodes = [self._new_node(short, number + 1, replicas_per_node) for number in range(nodes_per_zone)]
+            nodes = [self._new_node(short, number + 1, up) for number in range(nodes_per_zone)]
             self.zones[zone] = {node.name: node for node in nodes}
+            places = [
+                (f"node-{short}{number + 1}", f"replica-{short}{number + 1}-{index}")
+                for index in range(slots)
+                for number in range(nodes_per_zone)
+            ]
+            usual = replicas_per_node * nodes_per_zone
+            self.workloads[zone] = Workload(places, usual, up * nodes_per_zone)
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,6 +160,19 @@ class Fleet:
         replica.loaded_at = self._clock.monotonic() + self._load_time
         replica.version = self._journal.next_version()
         return replica.uid
+
+    def scale(self, zone: str, replicas: int) -> str:
+        """Fill as many of a zone's slots, which load, or empty the last ones; returns the new version."""
+        workload = self.workloads[zone]
+        for place, (node, name) in enumerate(workload.slots):
+            slots = self.zones[zone][node].replicas
+            if place >= replicas:
+                slots.pop(name, None)
+            elif name not in slots:
+                slots[name] = Replica(name, "", "")
+                self.restart(slots[name])
+        workload.replicas, workload.version = replicas, self._journal.next_version()
+        return workload.version
 
     def load(self) -> None:
         """Let replicas whose load time is over become ready."""

@@ -14,7 +14,7 @@ from typing import Any
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import NotFound, Unavailable, VersionConflict
 from controlplane.model.target import DEFAULT_CLUSTER, Target
-from controlplane.model.topology import Admission, Topology, Weights, WriteRecord, WriteTag
+from controlplane.model.topology import Admission, Scale, Topology, Weights, WriteRecord, WriteTag
 from controlplane.platforms.memory.fleet import Fleet, Node, Replica
 from controlplane.platforms.memory.journal import Journal, When
 from controlplane.platforms.port import (
@@ -24,6 +24,7 @@ from controlplane.platforms.port import (
     REPLACE,
     RESTART,
     ROTATION,
+    SCALE,
     SCHEDULABLE,
     SHED,
     WEIGHTS,
@@ -31,10 +32,12 @@ from controlplane.platforms.port import (
     check_limit,
     check_node,
     check_replica,
+    check_scale,
     check_tiers,
+    check_zone,
 )
 
-_WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE, LIMIT, SHED})
+_WRITES = frozenset({WEIGHTS, RESTART, ROTATION, SCHEDULABLE, REPLACE, RECYCLE, LIMIT, SHED, SCALE})
 
 
 class MemoryPlatform:
@@ -44,7 +47,7 @@ class MemoryPlatform:
     ``slots``: how many requests each replica serves at once, None where nobody can tell.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the shape of a fleet, by name
         self,
         clock: Clock,
         *,
@@ -53,6 +56,8 @@ class MemoryPlatform:
         zones: int | Sequence[str] = 3,
         nodes_per_zone: int = 2,
         replicas_per_node: int = 2,
+        standby_per_node: int = 0,
+        standby_up: bool = False,
         load_time: float = 4.0,
         slots: int | None = None,
     ) -> None:
@@ -60,7 +65,7 @@ class MemoryPlatform:
         self._journal = Journal(clock)
         self._fleet = Fleet(Target(service, cluster), clock, self._journal, load_time, slots)
         named = zones if not isinstance(zones, int) else [f"zone-{each}" for each in ascii_lowercase[:zones]]
-        self._fleet.build(named, nodes_per_zone, replicas_per_node)
+        self._fleet.build(named, nodes_per_zone, replicas_per_node, standby_per_node, standby_up=standby_up)
         self._weights = dict.fromkeys(self._fleet.zones, 100)
         self._weights_version = "1"
         self._admission = Admission(version="1")
@@ -82,6 +87,13 @@ class MemoryPlatform:
         with self._lock:
             self._answer(service, "read")
             return self._admission
+
+    def scale(self, target: Target) -> Scale:
+        with self._lock:
+            zone = self._zone(target)
+            self._journal.strike("read")
+            self._fleet.load()
+            return self._scale(zone)
 
     def writes(self, after: int = 0) -> list[WriteRecord]:
         with self._lock:
@@ -142,6 +154,28 @@ class MemoryPlatform:
             before = list(self._admission.shed)
             target = self._fleet.service
             return self._admit(SHED, target, expected_version, by, before, after, shed=tuple(after))
+
+    def set_scale(
+        self, target: Target, replicas: int, *, expected_version: str | None, by: WriteTag | None
+    ) -> Scale:
+        with self._lock:
+            zone = self._zone(target)
+            seen = self._journal.admit(SCALE, str(target), by)
+            if seen:
+                return Scale.model_validate(seen.answer)
+            present = self._scale(zone)
+            check_scale(target, replicas, present.most)
+            if expected_version is not None and expected_version != present.version:
+                msg = f"{target} is at version {present.version}, not {expected_version}"
+                raise VersionConflict(msg, hint="read it again")
+            failure = self._journal.strike(SCALE)
+            if replicas == present.replicas:
+                return present
+            self._fleet.scale(zone, replicas)
+            answer = self._scale(zone)
+            self._journal.record(SCALE, str(target), present.replicas, replicas, by, answer)
+            self._journal.confirm(failure)
+            return answer
 
     def set_rotation(
         self,
@@ -317,6 +351,24 @@ class MemoryPlatform:
             replica.version = self._journal.next_version()
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _zone(self, target: Target) -> str:
+        zone = check_zone(target)
+        if target.at("service") != self._fleet.service or zone not in self._fleet.zones:
+            msg = f"no zone {target}"
+            raise NotFound(msg)
+        return zone
+
+    def _scale(self, zone: str) -> Scale:
+        workload, nodes = self._fleet.workloads[zone], self._fleet.zones[zone].values()
+        replicas = (replica for node in nodes if node.reachable for replica in node.replicas.values())
+        return Scale(
+            version=workload.version,
+            replicas=workload.replicas,
+            ready=sum(replica.phase == "ready" for replica in replicas),
+            usual=workload.usual,
+            most=len(workload.slots),
+        )
 
     def _known(self, service: str) -> None:
         if service != self._fleet.service.service:

@@ -27,7 +27,7 @@ from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import Generation, queries, serving, shipped
 from controlplane.observe.source import PrometheusSource
 from tests.support.ports import free_port
-from tests.support.real_prometheus import Prometheus
+from tests.support.real_prometheus import Prometheus, wait_for
 from tests.unit.controlplane.observe.replay import as_text, expose, service
 from tests.unit.controlplane.observe.test_indicators import RELEASES, TRUTH, by_hand
 
@@ -36,8 +36,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed"),
 ]
 
-PAUSE = 1.3
-"""Seconds after a change: two scrapes, and their samples are stored."""
+INTERVAL = 2.0
+"""Seconds between two scrapes."""
 PLACES = (("zone-a", "0"), ("zone-a", "1"), ("zone-b", "0"))
 STEPS = (1, 3, 2, 5)
 """Ticks that each replica has counted when it is looked at; between the second and third it starts again."""
@@ -59,7 +59,7 @@ class Release:
     def observer(self, source: PrometheusSource) -> Observer:
         """Return an observer that asks for everything, also for what no tick asks."""
         spec = service(self.engine, self.name)
-        made = Observer(spec, source, shipped(), ProbeBook(spec.spec), tick=PAUSE)
+        made = Observer(spec, source, shipped(), ProbeBook(spec.spec), tick=INTERVAL)
         profiles = serving(shipped(), spec).values()
         made._queries = [query for each in profiles for query in queries(each, spec, everything=True)]
         return made
@@ -106,7 +106,7 @@ class Fleet:
             for number, (engine, generation) in enumerate(RELEASES)
         }
         scrapes = [each for release in self.releases.values() for each in release.scrapes(self.port)]
-        self.prometheus = Prometheus(folder, scrapes)
+        self.prometheus = Prometheus(folder, scrapes, INTERVAL)
         self.source = PrometheusSource(self.prometheus.url)
         self.observers = {name: each.observer(self.source) for name, each in self.releases.items()}
 
@@ -129,8 +129,16 @@ class Fleet:
         return Handler
 
     def observe(self) -> None:
+        """Look once each target was scraped anew."""
+        self._scraped()
         for name, observer in self.observers.items():
             observer.observe(datetime.now(UTC), self.releases[name].topology(), None)
+
+    def _scraped(self) -> None:
+        now, targets = time.time(), len(PLACES) * len(self.releases)
+        gone = sum(zone in self.gone for zone, _ in PLACES) * len(self.releases)
+        wait_for(lambda: self.prometheus.number(f"count(timestamp(up) > {now})") == targets, 60.0)
+        wait_for(lambda: self.prometheus.number("sum(up)") == targets - gone, 60.0)
 
     def close(self) -> None:
         self.source.close()
@@ -144,10 +152,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     made = Fleet(tmp_path_factory.mktemp("prometheus"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measures, "SHORT", WINDOW)
-        time.sleep(2 * PAUSE)
         for ticks in STEPS:
             made.ticks = ticks
-            time.sleep(PAUSE)
             made.observe()
         yield made
     made.close()
@@ -184,7 +190,6 @@ def test_what_was_replayed_comes_out(fleet: Fleet, number: int) -> None:
 
 def test_a_zone_that_goes_takes_nothing_from_the_other(fleet: Fleet) -> None:
     fleet.gone = {"zone-b"}
-    time.sleep(PAUSE)
     fleet.observe()
     for name, observer in fleet.observers.items():
         seen = observer.measures

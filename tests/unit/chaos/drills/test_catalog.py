@@ -43,6 +43,7 @@ def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
         "gpu-error",
         "gray-replica",
         "gray-zone",
+        "load-growth",
         "load-surge",
         "node-loss",
         "prometheus-down",

@@ -1,6 +1,8 @@
 """The scrape configuration: every endpoint of the lab, with the labels that queries group by."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +19,17 @@ def job(layout: Layout, name: str) -> dict:
     return next(job for job in prometheus.config(layout)["scrape_configs"] if job["job_name"] == name)
 
 
+def engines(layout: Layout) -> list[dict[str, Any]]:
+    """What Prometheus finds in the file that it watches."""
+    (watched,) = job(layout, "vllm")["file_sd_configs"]
+    (file,) = watched["files"]
+    found: list[dict[str, Any]] = json.loads(Path(file).read_text())
+    return found
+
+
 def test_engines_get_the_place_they_know_nothing_of(layout: Layout) -> None:
-    target = job(layout, "vllm")["static_configs"][0]
+    prometheus.write_config(layout)
+    target = engines(layout)[0]
     replica = layout.nodes[0].replicas[0]
 
     assert target == {
@@ -34,7 +45,8 @@ def test_engines_get_the_place_they_know_nothing_of(layout: Layout) -> None:
 
 
 def test_there_is_one_target_per_replica_and_one_gpu_exporter_per_node(layout: Layout) -> None:
-    assert len(job(layout, "vllm")["static_configs"]) == 12
+    prometheus.write_config(layout)
+    assert len(engines(layout)) == 12
     assert [target["labels"]["Hostname"] for target in job(layout, "dcgm")["static_configs"]] == [
         "node-a1",
         "node-a2",
@@ -43,6 +55,12 @@ def test_there_is_one_target_per_replica_and_one_gpu_exporter_per_node(layout: L
         "node-c1",
         "node-c2",
     ]
+
+
+def test_a_standby_replica_is_scraped_while_it_runs(layout: Layout) -> None:
+    standby = layout.nodes[0].standby[0]
+    prometheus.write_targets(layout, [standby.name])
+    assert [each["targets"] for each in engines(layout)] == [[f"127.0.0.1:{standby.port}"]]
 
 
 def test_the_zone_of_a_gateway_series_comes_from_its_clusters_name(layout: Layout) -> None:

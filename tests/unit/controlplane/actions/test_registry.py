@@ -42,6 +42,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "traffic.restore": {"zone": "zone-a"},
     "traffic.shift": {"zone": "zone-a", "weight": 0, "over": "3s"},
     "workload.restart": {"zones": ["zone-a"]},
+    "workload.scale": {"zone": "zone-a", "by": "+1"},
 }
 
 

@@ -109,6 +109,8 @@ def test_applying_the_same_again_keeps_the_revisions(fleetward: Fleetward) -> No
         "gpu-ladder",
         "shed-load",
         "readmit-load",
+        "scale-out",
+        "scale-in",
         "prometheus-blind",
         "budget-freeze",
         "node-quarantine",

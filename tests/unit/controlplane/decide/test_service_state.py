@@ -51,6 +51,11 @@ def test_a_claim_is_released_when_its_target_is_back_and_its_holder_done() -> No
     assert service_state.to_release(rows, seen, {"fault-1"}) == [rows[0]]
 
 
+def test_a_claimed_replica_that_the_fleet_has_no_more_is_gone_and_one_that_is_down_is_not() -> None:
+    rows = [claim(at("a/a1/0")), claim(at("a/a1/2")), claim(at("b/b1"))]
+    assert service_state.gone(rows, topology([at("a/a1")])) == {at("a/a1/2")}
+
+
 def isolated(*places: Target) -> Topology:
     """The fleet with some replicas that are ready and out of rotation."""
     whole = topology()

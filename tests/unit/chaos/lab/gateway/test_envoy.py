@@ -58,9 +58,20 @@ def hosts(document: dict[str, Any]) -> dict[int, str]:
     }
 
 
+def usual(layout: Layout, zone: str) -> set[str]:
+    return {replica.name for node in layout.nodes_of(zone) for replica in node.replicas}
+
+
+def test_a_standby_replica_is_an_endpoint_only_when_it_is_listed(layout: Layout) -> None:
+    standby = layout.nodes_of("zone-a")[0].standby[0]
+    listed = usual(layout, "zone-a") | {standby.name}
+    assert standby.port not in hosts(envoy.endpoints(layout, "zone-a", (), "1", usual(layout, "zone-a")))
+    assert hosts(envoy.endpoints(layout, "zone-a", (), "2", listed))[standby.port] == "UNKNOWN"
+
+
 def test_every_replica_is_an_endpoint_of_its_zones_cluster(layout: Layout) -> None:
     clusters = envoy.bootstrap(layout)["static_resources"]["clusters"]
-    documents = {zone: envoy.endpoints(layout, zone, (), "1") for zone in layout.zones}
+    documents = {zone: envoy.endpoints(layout, zone, (), "1", usual(layout, zone)) for zone in layout.zones}
     ports = {
         document["resources"][0]["cluster_name"]: list(hosts(document)) for document in documents.values()
     }
@@ -75,7 +86,7 @@ def test_every_replica_is_an_endpoint_of_its_zones_cluster(layout: Layout) -> No
 def test_a_replica_out_of_rotation_stays_listed_and_gets_no_new_request(layout: Layout) -> None:
     first, *others = (replica for node in layout.nodes_of("zone-a") for replica in node.replicas)
 
-    said = hosts(envoy.endpoints(layout, "zone-a", {first.name}, "7"))
+    said = hosts(envoy.endpoints(layout, "zone-a", {first.name}, "7", usual(layout, "zone-a")))
 
     assert said == {first.port: "DRAINING"} | dict.fromkeys((each.port for each in others), "UNKNOWN")
 

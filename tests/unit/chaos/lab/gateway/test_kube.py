@@ -27,7 +27,7 @@ async def scrape(layout: Layout) -> bytes:
     fleet = Fleet(layout, ProcessTable(layout.state_dir), VirtualClock(), Declared(log))
     node = fleet.nodes["node-a1"]
     node.misses = 0
-    for replica in node.replicas.values():
+    for replica in fleet.shown(node):
         replica.uid, replica.state, replica.since = f"{replica.config.name}-1", "ready", SINCE
         replica.pod = f"{replica.config.name}-pod"
     crashed = node.replicas["replica-a1-1"]
@@ -89,8 +89,8 @@ def test_deployments_want_all_and_count_the_ready(series: Series) -> None:
 
 
 def test_gpus_starts_and_restarts_are_told(series: Series) -> None:
-    assert value(series, "kube_node_status_allocatable", node="node-a1", resource="nvidia_com_gpu") == 1
-    assert value(series, "kube_node_status_allocatable", node="node-a2", resource="nvidia_com_gpu") == 2
+    assert value(series, "kube_node_status_allocatable", node="node-a1", resource="nvidia_com_gpu") == 2
+    assert value(series, "kube_node_status_allocatable", node="node-a2", resource="nvidia_com_gpu") == 3
     assert value(series, "kube_pod_container_resource_requests", pod="replica-a1-0", node="node-a1") == 1
     assert value(series, "kube_pod_container_status_restarts_total", pod="replica-a1-1") == 2
     assert value(series, "kube_pod_start_time", pod="replica-a1-0") == SINCE.timestamp()
