@@ -121,15 +121,17 @@ def _incident(playbook: Playbook) -> Incident:
         "replica": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
         "gpu": Target.parse("chat/local/zone-a/node-a1/replica-a1-0"),
     }
-    target = places[trigger.get("by") or {"node": "node", "budget": "service"}.get(trigger["type"], "zone")]
+    level = {"node": "node", "gpu": "gpu", "budget": "service"}.get(trigger["type"], "zone")
+    target = places[trigger.get("by") or level]
     kind = "slo" if trigger["type"] in {"slo", "incident"} else trigger["type"]
-    signal = Signal(kind, "chat-success", target)
+    signal = Signal(kind, "xid-31" if kind == "gpu" else "chat-success", target)
     return Incident(
         id="inc-1",
         signal=str(signal),
         service="chat",
         target=str(target),
         state=IncidentState.FIRING,
+        tier="restart-engine" if kind == "gpu" else "",
         title="it is broken",
         opened_at=SINCE,
         changed_at=SINCE,

@@ -1,44 +1,36 @@
 """The crash matrix: workers that die, are overtaken, joined or forgotten, at every commit and every effect.
 
-An ordinary run tries all points of zone-failover and a tenth of the others, always the same, and
-fewer of what is the same code in another order. ``--crash-points all``, which is ``make
-crash-matrix``, tries every one, lets the dying worker be a process that is killed, and says how
-many were tried. The same with messages in a real Redis is in ``tests/integration/act``.
+An ordinary run tries all deaths in zone-failover and a tenth of those in the others, always the same,
+and fewer of the rest. ``--crash-points all``, which is ``make crash-matrix``, tries every way at every
+point of every playbook that is shipped, and says how many it tried. The same with messages in a real
+Redis is in ``tests/integration/act``.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controlplane.model.action import Action
 from controlplane.model.states import RunState
-from tests.scenarios.stories import OWN, shipped
-from tests.support.matrix import IN_A_COMMIT, Story, chosen, differences
+from tests.scenarios.stories import OWN, SHIPPED, shipped
+from tests.support.branching import IN_A_COMMIT, Way
+from tests.support.matrix import KILLED, WAYS, Story, chosen, differences
 from tests.support.rig import Crash, Rig
+from tests.support.scripted import Scripted
 
-STORIES = [*OWN, *shipped()]
-ENDS = {
-    "a failure": RunState.FAILED,
-    "a graph that fails": RunState.FAILED,
-    "a loop that fails": RunState.FAILED,
-    "a ladder": RunState.FAILED,
-    **dict.fromkeys(("zone-failover", "zone-failback", "hung-replica"), RunState.SUCCEEDED),
-    **dict.fromkeys(("node-quarantine", "scheduled-restart", "cache-prewarm"), RunState.SUCCEEDED),
-    **dict.fromkeys(("shed-load", "readmit-load", "scale-out", "scale-in"), RunState.SUCCEEDED),
-    **dict.fromkeys(("budget-freeze", "prometheus-blind"), RunState.SUCCEEDED),
-}
-"""How the stories end that must get somewhere, so that the matrix is about something."""
-
-EFFECTLESS = {"cache-prewarm"}
-"""Those that change nothing that the platform counts."""
+OTHERS = shipped()
+STORIES = [*OWN, *OTHERS]
+FAILS = {"a failure", "a graph that fails", "a loop that fails", "a ladder"}
+"""Those that are told of a failure; every other one must succeed, so that the matrix is about something."""
 
 KINDS_OF_POINTS = {IN_A_COMMIT, "after a commit", "before an effect", "after an effect"}
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # it forks at rest
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name.replace(" ", "-"))
 
 Tell = Callable[[str], None]
-Disturbed = Callable[[Rig, int], dict[str, Any]]
 
 
 @pytest.fixture
@@ -47,100 +39,105 @@ def everything(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--crash-points") == "all")
 
 
-@pytest.fixture
-def tell(request: pytest.FixtureRequest, everything: bool) -> Tell:
+@pytest.fixture(scope="module")
+def tell(request: pytest.FixtureRequest) -> Tell:
     """Say what was tried, when all of it was asked for."""
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
     capture = request.config.pluginmanager.get_plugin("capturemanager")
+    asked = request.config.getoption("--crash-points") == "all"
 
     def say(line: str) -> None:
-        if everything and reporter is not None and capture is not None:
+        if asked and reporter is not None and capture is not None:
             with capture.global_and_fixture_disabled():
                 reporter.write_line(f"\n{line}")
 
     return say
 
 
-def in_an_ordinary_run(story: Story, *, everything: bool) -> None:
-    """Leave out what is the same code as another story's, unless all is asked for."""
-    if not everything and story not in OWN and story.name != "zone-failover":
-        pytest.skip("tried with --crash-points all")
+@pytest.fixture(scope="module")
+def tried(tell: Tell) -> Iterator[Counter[str]]:
+    """How many points were tried in each way, by this process; told at the end."""
+    counts: Counter[str] = Counter()
+    yield counts
+    words = ", ".join(f"{count} {way}" for way, count in counts.items())
+    tell(f"in all {counts.total()} points of {len(STORIES)} stories tried: {words}")
 
 
-def no_differences(
-    rig: Rig, expected: dict[str, Any], points: Sequence[str], tried: Sequence[int], disturbed: Disturbed
-) -> None:
-    """Tell the story once for each point, and fail at the first that comes out otherwise."""
-    for at in tried:
-        rig.renew()
-        assert differences(expected, disturbed(rig, at)) == {}, f"disturbed {points[at - 1]}, point {at}"
+def share_of(way: Way, story: Story, *, everything: bool) -> float:
+    """Return how many of a story's points are tried; what is the same code in another one is tried there."""
+    if everything or (way is KILLED and story.name == "zone-failover"):
+        return 1
+    elsewhere = way in WAYS[2:] and story not in OWN and story.name != "zone-failover"
+    return 0 if elsewhere else way.share
 
 
-@pytest.mark.timeout(900)
+def main_rows(outcome: dict[str, Any]) -> dict[str, Any]:
+    return next(rows for rows in outcome.values() if isinstance(rows, dict) and "state" in rows)
+
+
+def used(rig: Rig) -> list[Action[Any]]:
+    """Return the actions of all runs that there were."""
+    with rig.database.reading() as tx:
+        names = {step.uses for run in tx.runs.list() for step in tx.steps.list(run.id)}
+    return [rig.actions.get(name) for name in names if not isinstance(rig.actions.get(name), Scripted)]
+
+
+def test_every_playbook_that_is_shipped_has_a_story() -> None:
+    files = {file.stem for file in SHIPPED.glob("*.yaml") if not file.name.endswith(".test.yaml")}
+    assert {story.name for story in OTHERS} == files
+
+
 @every_story
-def test_a_worker_that_dies_at_any_point_changes_nothing(
-    tmp_path: Path, story: Story, everything: bool, tell: Tell
+def test_an_undisturbed_story_gets_somewhere(tmp_path: Path, story: Story) -> None:
+    rig = story.rig(tmp_path)
+    expected, points = story.plain(rig)
+    state = RunState.FAILED if story.name in FAILS else RunState.SUCCEEDED
+    assert main_rows(expected)["state"] == state
+    acts = any(action.reversible or not action.idempotent for action in used(rig))
+    assert main_rows(expected)["undo"] or not acts, "it is told of what does nothing"
+    outside = expected["effects"] or expected["messages"]
+    assert set(points) == (KINDS_OF_POINTS if outside else {IN_A_COMMIT, "after a commit"})
+
+
+@pytest.mark.timeout(1800)
+@every_story
+def test_a_worker_that_is_disturbed_at_any_point_changes_nothing(
+    tmp_path: Path, story: Story, everything: bool, tell: Tell, tried: Counter[str]
 ) -> None:
     rig = story.rig(tmp_path)
     expected, points = story.plain(rig)
-    main = next(rows for rows in expected.values() if isinstance(rows, dict) and "state" in rows)
-    if story in OWN or story.name in ENDS:
-        assert main["state"] == ENDS.get(story.name, RunState.SUCCEEDED)
-        kinds = {IN_A_COMMIT, "after a commit"} if story.name in EFFECTLESS else KINDS_OF_POINTS
-        assert set(points) == kinds
-    tried = chosen(story, points, 1 if everything or story.name == "zone-failover" else 0.1)
-    no_differences(rig, expected, points, tried, story.killed_for_good if everything else story.killed)
-    tell(f"{story.name} ({main['state']}): killed at {len(tried)} of {len(points)} points, no difference")
+    shares = {way: share_of(way, story, everything=everything) for way in WAYS}
+    wanted = {way: chosen(story, points, way, share) for way, share in shares.items() if share}
+    found = story.told(rig, points, wanted)
+    for at, way, outcome in found:
+        assert differences(expected, outcome) == {}, f"{way.name} {points[at - 1]}, point {at}"
+    counts = Counter(way.name for _, way, _ in found)
+    assert counts == {way.name: len(some) for way, some in wanted.items()}
+    tried.update(counts)
+    words = ", ".join(f"{way} at {count}" for way, count in counts.items())
+    tell(f"{story.name}: {words} of {len(points)} points, no difference")
 
 
-@pytest.mark.timeout(120)
-def test_a_worker_process_that_is_killed_is_what_the_simulated_crash_stands_for(tmp_path: Path) -> None:
+@pytest.mark.timeout(900)
+def test_a_worker_process_that_is_killed_and_one_that_dies_in_a_retelling_are_what_a_branch_stands_for(
+    tmp_path: Path, everything: bool, tell: Tell, tried: Counter[str]
+) -> None:
     story = next(story for story in STORIES if story.name == "zone-failover")
     rig = story.rig(tmp_path)
     expected, points = story.plain(rig)
-    no_differences(rig, expected, points, chosen(story, points, 0.1), story.killed_for_good)
+    some = chosen(story, points, KILLED, share=1 if everything else 0.1)
+    for at in some:
+        for told in (story.killed_for_good, lambda rig, at: story.disturbed(rig, at, KILLED)):
+            rig.renew()
+            assert differences(expected, told(rig, at)) == {}, f"died {points[at - 1]}, point {at}"
+    tried["killed by SIGKILL"] += len(some)
+    tell(f"{story.name}: killed by SIGKILL at {len(some)} of {len(points)} points, no difference")
+    rig.renew()
     with pytest.raises(AssertionError, match="nobody was killed"):
         story.killed_for_good(rig, len(points) + 100)
-
-
-@pytest.mark.timeout(900)
-@every_story
-def test_a_worker_that_is_overtaken_at_any_point_changes_nothing(
-    tmp_path: Path, story: Story, everything: bool, tell: Tell
-) -> None:
-    rig = story.rig(tmp_path)
-    expected, points = story.plain(rig)
-    tried = chosen(story, points, 1 if everything else 0.05, outside=True)
-    no_differences(rig, expected, points, tried, story.overtaken)
-    possible = len(chosen(story, points, 1, outside=True))
-    tell(f"{story.name}: overtaken at {len(tried)} of {possible} points, no difference")
-
-
-@pytest.mark.timeout(900)
-@every_story
-def test_a_second_worker_that_joins_at_any_point_changes_nothing(
-    tmp_path: Path, story: Story, everything: bool, tell: Tell
-) -> None:
-    in_an_ordinary_run(story, everything=everything)
-    rig = story.rig(tmp_path)
-    expected, points = story.plain(rig)
-    tried = chosen(story, points, 1 if everything else 0.02, outside=True)
-    no_differences(rig, expected, points, tried, story.joined)
-    possible = len(chosen(story, points, 1, outside=True))
-    tell(f"{story.name}: joined at {len(tried)} of {possible} points, no difference")
-
-
-@pytest.mark.timeout(900)
-@every_story
-def test_messages_that_are_lost_at_any_point_change_nothing(
-    tmp_path: Path, story: Story, everything: bool, tell: Tell
-) -> None:
-    in_an_ordinary_run(story, everything=everything)
-    rig = story.rig(tmp_path)
-    expected, points = story.plain(rig)
-    tried = chosen(story, points, 1 if everything else 0.02)
-    no_differences(rig, expected, points, tried, story.forgotten)
-    tell(f"{story.name}: messages lost at {len(tried)} of {len(points)} points, no difference")
+    rig.renew()
+    with pytest.raises(AssertionError, match="nothing befell it"):
+        story.disturbed(rig, len(points) + 100, KILLED)
 
 
 @pytest.mark.timeout(300)
@@ -148,7 +145,8 @@ def test_messages_that_are_lost_at_any_point_change_nothing(
 def test_two_workers_that_race_for_every_message_double_nothing(
     tmp_path: Path, story: Story, everything: bool, tell: Tell
 ) -> None:
-    in_an_ordinary_run(story, everything=everything)
+    if not everything and story not in OWN and story.name != "zone-failover":
+        pytest.skip("the same code as in other stories: raced with --crash-points all")
     rig = story.rig(tmp_path)
     expected, _ = story.plain(rig)
     times = 10 if everything else 1
@@ -175,6 +173,9 @@ def test_a_second_crash_soon_after_the_first_changes_nothing_either(tmp_path: Pa
         assert differences(expected, story.outcome(rig, run)) == {}, f"died at {at}, and 4 points later"
 
 
+# ── it can fail ────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def test_the_matrix_sees_an_effect_that_is_done_twice(tmp_path: Path) -> None:
     story = STORIES[0]
     rig = story.rig(tmp_path)
@@ -185,6 +186,32 @@ def test_the_matrix_sees_an_effect_that_is_done_twice(tmp_path: Path) -> None:
     (again, *_) = (write for write in rig.platform.writes() if write.op == "restart")
     _restart_again(rig, again.target)
     assert differences(expected, story.outcome(rig, run)) != {}
+
+
+def test_a_branch_tells_what_befell_it_and_leaves_the_story_alone(tmp_path: Path) -> None:
+    story = STORIES[0]
+    rig = story.rig(tmp_path)
+    expected, points = story.plain(rig)
+
+    def meddle(rig: Rig, run: object) -> None:
+        rig.platform.set_weights("chat", {"zone-b": 7}, expected_version=None, by=None)
+
+    def break_(rig: Rig, run: object) -> None:
+        msg = "it broke"
+        raise AssertionError(msg)
+
+    rig.renew()
+    before = rig.clock.now()
+    meddled = Way("meddled", meddle, share=1, dies=True)
+    broken = Way("broken", break_, share=1)
+    found = story.branches(rig, {at: [meddled, broken] for at in (2, len(points))})
+    seen = [differences(expected, outcome).keys() for _, way, outcome in found if way is meddled]
+    assert seen == [{"weights", "values"}, {"weights"}]
+    assert [outcome for _, way, outcome in found if way is broken] == [
+        {"broke": "AssertionError: it broke"}
+    ] * 2
+    assert rig.weights()["zone-b"] == 100
+    assert (rig.clock.now() - before).total_seconds() < 60
 
 
 def _restart_again(rig: Rig, target: str) -> None:

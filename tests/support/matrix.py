@@ -1,18 +1,22 @@
 """Every point at which a worker can die or be stopped, for any run: what comes of it is what came without.
 
 The points of a story are all commits, and all effects on the platform and on people, as one
-undisturbed run passes them. Then the story is told again for each point, disturbed there in one of
-these ways: the worker dies (a crash that nothing catches, or SIGKILL to a process of its own) and
-another goes on from the rows; it is stopped for longer than its lease, another ends the run, and
-then it goes on as if nothing had happened; all messages on their way are lost; another worker gets
-the message in the middle of the turn. The judge is the other side: the platform's own write log and
-the messages that people got, beside the rows.
+undisturbed run passes them. At each point the story has other ends, one for each of ``WAYS``: the
+worker dies and another goes on from the rows; it is stopped for longer than its lease, another ends
+the run, and then it goes on as if nothing had happened; all messages on their way are lost; another
+worker gets the message in the middle of the turn. The judge is the other side: the platform's own
+write log and the messages that people got, beside the rows.
+
+`Story.branches` tells the story once, and forks at each point (`tests.support.branching`).
+`Story.disturbed` tells it anew for one point, and `Story.killed_for_good` with a worker in a process
+of its own that gets SIGKILL; where both are tried they come to the same.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +27,31 @@ from controlplane.model.records import Run
 from controlplane.model.states import is_final
 from controlplane.store.runs import RunQuery
 from tests.support import killing
+from tests.support.branching import IN_A_COMMIT, Branches, Outcome, Way
 from tests.support.rig import LEASE_OVER, Crash, Fuse, Rig
 
-IN_A_COMMIT = "before a commit"
-"""Here a stopped worker holds the database itself: nobody else can go on, so nobody overtakes it."""
+
+def _overtake(rig: Rig, run: Run) -> None:
+    """Let another worker end the run while the first is stopped for longer than its lease."""
+    rig.arm(None)
+    rig.clock.advance(LEASE_OVER)
+    other, rig.executor = rig.executor, rig.new_executor()
+    finish(rig, run)
+    rig.executor = other
+
+
+def _join(rig: Rig, run: Run) -> None:
+    """Let another worker get the message too, in the middle of the turn."""
+    other = rig.new_executor()
+    for each in relatives(rig, run):
+        other.advance(each.id)
+
+
+KILLED = Way("killed", lambda *_: None, share=0.1, dies=True)
+OVERTAKEN = Way("overtaken", _overtake, share=0.05, outside=True)
+JOINED = Way("joined", _join, share=0.02, outside=True)
+FORGOTTEN = Way("forgotten", lambda rig, _: rig.woken.lose(), share=0.02)
+WAYS = (KILLED, OVERTAKEN, JOINED, FORGOTTEN)
 
 
 @dataclass(frozen=True)
@@ -38,7 +63,7 @@ class Story:
     begin: Callable[[Rig], Run]
     ordered: bool = True
 
-    def plain(self, rig: Rig) -> tuple[dict[str, Any], list[str]]:
+    def plain(self, rig: Rig) -> tuple[Outcome, list[str]]:
         """Return how it ends undisturbed, and the points that it passes."""
         run = self.begin(rig)
         fuse = Fuse()
@@ -47,36 +72,62 @@ class Story:
         rig.arm(None)
         return self.outcome(rig, run), fuse.passed
 
-    def killed(self, rig: Rig, at: int) -> dict[str, Any]:
-        """Return how it ends when the worker dies at a point."""
+    def branches(self, rig: Rig, tried: Mapping[int, Sequence[Way]]) -> list[tuple[int, Way, Outcome]]:
+        """Return how it ends when at each of these points it is disturbed in each of these ways."""
         run = self.begin(rig)
-        rig.crash(at)
+        told = Branches(rig=rig, run=run, tried=tried, go_on=finish, outcome=self.outcome)
+        rig.arm(told)
+        try:
+            finish(rig, run)
+            told.end()
+        except BaseException as error:
+            told.fail(error)
+            raise
+        rig.arm(None)
+        return told.found
+
+    def told(
+        self, rig: Rig, points: Sequence[str], tried: Mapping[Way, Sequence[int]]
+    ) -> list[tuple[int, Way, Outcome]]:
+        """Return how it ends when at each of these points it is disturbed so, in the fastest way there is.
+
+        Who stands in the middle of a commit holds the database's file, and cannot go on with a copy of it.
+        """
+        pairs = [(at, way) for way, some in tried.items() for at in some]
+        anew = [(at, way) for at, way in pairs if not way.dies and points[at - 1] == IN_A_COMMIT]
+        branched: dict[int, list[Way]] = defaultdict(list)
+        for at, way in pairs:
+            if (at, way) not in anew:
+                branched[at].append(way)
+        rig.renew()
+        found = self.branches(rig, branched)
+        for at, way in anew:
+            rig.renew()
+            found.append((at, way, self.disturbed(rig, at, way)))
+        return found
+
+    def disturbed(self, rig: Rig, at: int, way: Way) -> Outcome:
+        """Return how it ends when it is disturbed at one point, told from its beginning."""
+        run = self.begin(rig)
+        struck: list[str] = []
+
+        def strike(point: str) -> None:
+            struck.append(point)
+            way.befall(rig, run)
+            if way.dies:
+                raise Crash(point)
+
+        rig.arm(Fuse(at, strike))
         try:
             finish(rig, run)
         except Crash:
             rig.survive()
-        else:
-            msg = f"nobody died at point {at}"
-            raise AssertionError(msg)
-        finish(rig, run)
-        return self.outcome(rig, run)
-
-    def overtaken(self, rig: Rig, at: int) -> dict[str, Any]:
-        """Return how it ends when the worker is stopped at a point, overtaken, and goes on."""
-        run = self.begin(rig)
-
-        def overtake(point: str) -> None:
-            rig.arm(None)
-            rig.clock.advance(LEASE_OVER)
-            other, rig.executor = rig.executor, rig.new_executor()
             finish(rig, run)
-            rig.executor = other
-
-        rig.arm(Fuse(at, overtake))
-        finish(rig, run)
+        rig.arm(None)
+        assert struck, f"nothing befell it at point {at}"
         return self.outcome(rig, run)
 
-    def killed_for_good(self, rig: Rig, at: int) -> dict[str, Any]:
+    def killed_for_good(self, rig: Rig, at: int) -> Outcome:
         """Return how it ends when the worker is a process of its own that is killed at a point."""
         run = self.begin(rig)
         killing.killed(rig, run, at, finish)
@@ -84,29 +135,7 @@ class Story:
         finish(rig, run)
         return self.outcome(rig, run)
 
-    def forgotten(self, rig: Rig, at: int) -> dict[str, Any]:
-        """Return how it ends when at a point all messages are lost, and their carrier is away."""
-        run = self.begin(rig)
-        rig.arm(Fuse(at, lambda _: rig.woken.lose()))
-        finish(rig, run)
-        rig.arm(None)
-        return self.outcome(rig, run)
-
-    def joined(self, rig: Rig, at: int) -> dict[str, Any]:
-        """Return how it ends when another worker gets the message too at a point, in the middle of a turn."""
-        run = self.begin(rig)
-        other = rig.new_executor()
-
-        def join(point: str) -> None:
-            for each in relatives(rig, run):
-                other.advance(each.id)
-
-        rig.arm(Fuse(at, join))
-        finish(rig, run)
-        rig.arm(None)
-        return self.outcome(rig, run)
-
-    def raced(self, rig: Rig) -> dict[str, Any]:
+    def raced(self, rig: Rig) -> Outcome:
         """Return how it ends when two workers get every message twice, all at the same time."""
         run = self.begin(rig)
         rig.woken.copies = 2
@@ -115,7 +144,7 @@ class Story:
             finish(rig, run)
         return self.outcome(rig, run)
 
-    def outcome(self, rig: Rig, run: Run) -> dict[str, Any]:
+    def outcome(self, rig: Rig, run: Run) -> Outcome:
         """Return everything that must not depend on who died where."""
         family = relatives(rig, run)
         names = {each.id: each.name for each in family}
@@ -127,7 +156,7 @@ class Story:
 
         writes = [write for write in rig.platform.writes() if write.by is not None]
         effects = [(mask(write.by.key), write.op, write.target) for write in writes if write.by]
-        found: dict[str, Any] = {
+        found: Outcome = {
             "effects": effects if self.ordered else sorted(effects),
             "messages": list(dict.fromkeys(mask(sent[3]) for sent in rig.outbox.sent)),
             "weights": rig.weights(),
@@ -189,19 +218,21 @@ def _rows(rig: Rig, run: Run) -> dict[str, Any]:
     }
 
 
-def chosen(story: Story, points: Sequence[str], share: float, *, outside: bool = False) -> list[int]:
-    """Return the points that are tried, from 1: all of them, or a share drawn from the story's name.
+def possible(points: Sequence[str], way: Way) -> list[int]:
+    """Return the points at which a worker can be disturbed in this way, from 1."""
+    return [at for at, point in enumerate(points, start=1) if not (way.outside and point == IN_A_COMMIT)]
 
-    ``outside``: only those at which somebody else can use the database.
-    """
-    possible = [at for at, point in enumerate(points, start=1) if not (outside and point == IN_A_COMMIT)]
+
+def chosen(story: Story, points: Sequence[str], way: Way, share: float) -> list[int]:
+    """Return the points that are tried: all that are possible, or a share drawn from the names."""
+    found = possible(points, way)
     if share >= 1:
-        return possible
-    count = max(1, round(len(possible) * share))
-    return sorted(random.Random(story.name).sample(possible, count))
+        return found
+    count = max(1, round(len(found) * share))
+    return sorted(random.Random(f"{story.name}/{way.name}").sample(found, count))
 
 
-def differences(expected: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+def differences(expected: Outcome, found: Outcome) -> dict[str, Any]:
     """Return what differs, each as it should be and as it is."""
     return {
         key: (expected.get(key), found.get(key))

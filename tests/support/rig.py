@@ -7,15 +7,18 @@ and a new executor goes on from the file alone.
 
 import functools
 import inspect
+import math
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from controlplane.act.approve import StoreApprovals
 from controlplane.act.cancel import cancel_run, supersede_run
@@ -41,6 +44,7 @@ from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
 from controlplane.store.freeze_port import StoreFreezes
+from controlplane.store.runs import RunQuery
 from tests.support.mailbox import Mailbox
 from tests.support.scripted import ZONE_A
 from tests.support.shared_clock import SharedClock
@@ -82,10 +86,34 @@ def around_effect(fuse: Fuse | None) -> Iterator[None]:
         fuse.pass_("after an effect")
 
 
+class Elsewhere(deque[Connection]):
+    """Idle connections to one file; one to another, lent when its process was forked, is kept apart."""
+
+    def __init__(self, path: Path, left: Iterable[Connection]) -> None:
+        super().__init__()
+        self._path = path
+        self._left = list(left)  # not closed either: they are the parent's
+
+    def append(self, connection: Connection) -> None:
+        file = connection.connection.cursor().execute("PRAGMA database_list").fetchone()[2]
+        (super().append if Path(file) == self._path.resolve() else self._left.append)(connection)
+
+
 class FusedDatabase(Database):
     """A database whose process may die right before and right after each commit."""
 
     fuse: Fuse | None = None
+    path: Path | None = None
+    """The file of connections that are made from now on, when it is another than at first."""
+
+    def connect_there(self, dialect: Any, record: Any, arguments: list[Any], options: Any) -> None:
+        if self.path is not None:
+            arguments[0] = str(self.path)
+
+    def move(self, path: Path) -> None:
+        """Use another file from now on, as a forked process must; what is compiled is as good there."""
+        self.path, self._idle = path, Elsewhere(path, self._idle)
+        self.engine.dispose(close=False)
 
     def _commit(self, unit: Any) -> None:
         if self.fuse is not None:
@@ -159,6 +187,7 @@ def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db"
 def open_database(path: Path, clock: VirtualClock) -> FusedDatabase:
     """Return the database that is there."""
     database = FusedDatabase(f"sqlite:///{path}", clock)
+    event.listen(database.engine, "do_connect", database.connect_there)
     event.listen(database.engine, "connect", _without_waiting_for_the_disk)
     return database
 
@@ -209,6 +238,16 @@ class Rig:
     def reopen(self) -> None:
         """Open the database anew: in a forked process nothing of the parent's may be used."""
         self.database = open_database(self.folder / "fleetward.db", self.clock)
+
+    def part(self, folder: Path) -> None:
+        """Go on alone in a forked process: on a copy of the database's files, in a time of its own."""
+        folder.mkdir()
+        for file in self.folder.glob("fleetward.db*"):
+            if not file.name.endswith("-shm"):  # belongs to those who have the file open; it is made anew
+                shutil.copy(file, folder)
+        self.clock.part()
+        self.folder = folder
+        self.database.move(folder / "fleetward.db")
 
     def new_executor(self) -> Executor:
         """Return another worker of the same fleet."""
@@ -264,9 +303,18 @@ class Rig:
         self.settle(executor)
         while not is_final(self.run(run).state):
             assert self.clock.now() < end, f"{run.id} is still {self.run(run)}"
-            self.clock.advance(0.5)
+            self.clock.advance(min(self._idle(), (end - self.clock.now()).total_seconds()))
             self.settle(executor)
         return self.run(run)
+
+    def _idle(self) -> float:
+        """Return how long nothing is due, in half seconds: what a sweep at each of them would not find."""
+        with self.database.reading() as tx:
+            active = tx.runs.list(RunQuery(active=True), limit=1000)
+        now = self.clock.now()
+        moments = [moment for run in active if (moment := run.lease_until or run.due_at) is not None]
+        gap = (min(moments) - now).total_seconds() if moments else 0.0
+        return max(0.5, math.ceil(2 * gap) / 2)
 
     def crash(self, at: int) -> None:
         """Let the next process die at the ``at``-th point."""

@@ -1,5 +1,6 @@
 """A virtual clock that this process and those forked from it share."""
 
+import ctypes
 import multiprocessing
 from datetime import datetime, timedelta
 
@@ -19,6 +20,10 @@ class SharedClock(VirtualClock):
 
     def monotonic(self) -> float:
         return float(self._moved.value)
+
+    def part(self) -> None:
+        """Have a time of its own from now on, as only a forked process may."""
+        self._moved = ctypes.c_double(self._moved.value)
 
     def advance(self, seconds: float) -> datetime:
         if seconds < 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.stories import shipped
-from tests.support.matrix import chosen, differences
+from tests.support.matrix import FORGOTTEN, KILLED, chosen, differences
 from tests.support.redis_mailbox import RedisMailbox, RedisServer
 from tests.support.rig import Rig
 
@@ -49,10 +49,11 @@ def test_redis_that_loses_everything_at_any_point_changes_nothing(
     everything = request.config.getoption("--crash-points") == "all"
     expected, points = STORY.plain(rig)
     assert mailbox.delivered > 0
-    tried = chosen(STORY, points, 1 if everything else 0.05)
+    way = KILLED if dies else FORGOTTEN
+    tried = chosen(STORY, points, way, share=1 if everything else 0.05)
     for at in tried:
         rig.renew()
-        found = STORY.killed(rig, at) if dies else STORY.forgotten(rig, at)
+        found = STORY.disturbed(rig, at, way)
         assert differences(expected, found) == {}, f"lost {points[at - 1]}, point {at}"
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
     if everything and reporter is not None:
