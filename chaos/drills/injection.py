@@ -209,3 +209,4 @@ def _settle_undo(case: Case, faults: list[FaultRecord]) -> None:
                 step = steps[str(view.intended)]
                 detail = "taken back by the drill itself"
                 tx.undo.settle(case.run.id, step, view.target, FIELD, UndoStatus.UNDONE, detail)
+                tx.journal.write(case.run.id, "undo.undone", f"{FIELD} of {view.target}: {detail}", step=step)

@@ -1,27 +1,23 @@
 """Any fleet, any playbooks, and whatever happens to them: what was promised holds after each thing that does.
 
 Two workers that die, or are stopped and come back, at any commit or effect; messages lost, doubled
-and late; zones that fail and are well again; people who start, approve, reject, pause, cancel,
-retry, undo, halt, and change weights behind our back; a platform that does not answer. What is
-held against that is `tests.support.any_truth`. An ordinary run tells the same few stories each
-time; ``--stories N`` tells that many new ones, which is ``make stories STORIES=N``.
+and late; zones that fail and are well again; drills that take a zone out; people who start, approve,
+reject, pause, cancel, retry, undo, halt, and change weights behind our back; a platform that does
+not answer. What is held against that is `tests.support.any_truth`. Told by `tests.scenarios.test_any_story`.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar
 
 import hypothesis.strategies as st
-import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from controlplane.act.approve import Answer, decide_approval
@@ -30,7 +26,6 @@ from controlplane.act.pause import continue_run, pause_run
 from controlplane.act.retry import retry_run
 from controlplane.act.sweep import sweep
 from controlplane.act.take_back import undo_run
-from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Ambiguous, Conflict, InvalidInput, NotFound, Refused, Unavailable
 from controlplane.kernel.ids import new_id
 from controlplane.model.identity import Role
@@ -41,7 +36,6 @@ from tests.support.any_playbook import SHAPES, Shape, playbooks, policies
 from tests.support.any_truth import Truth
 from tests.support.any_world import FusedMemory, World, ended
 
-STEPS = 30
 FEW = 7
 """So many runs in one story are enough to get into each other's way."""
 
@@ -101,6 +95,12 @@ class AnyStory(RuleBasedStateMachine):
     @rule(zone=ZONE)
     def a_zone_recovers(self, zone: int) -> None:
         self.there.recover(self.zone(zone))
+
+    @precondition(few)
+    @rule(zone=ZONE)
+    def a_drill_takes_a_zone_out(self, zone: int) -> None:
+        with suppress(Refused):
+            self.there.begin_drill(self.zone(zone))
 
     @precondition(few)
     @rule(pick=PICK)
@@ -254,33 +254,9 @@ class AnyStory(RuleBasedStateMachine):
         for run in self.world.active():
             self.act(lambda tx, id_=run.id: continue_run(tx, id_, by="ada"))  # type: ignore[misc]
         for _ in range(30):
-            if ended(self.world.runs()):
+            if ended(self.world.runs()) and not self.world.drills.standing():
                 break
             self.world.run_on(60.0)
         self.truth.look()
         assert self.world.active() == []
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[FusedMemory]:
-    made = FusedMemory(VirtualClock())
-    yield made
-    made.close()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_whatever_happens_what_was_promised_holds(
-    request: pytest.FixtureRequest, database: FusedMemory
-) -> None:
-    stories = request.config.getoption("--stories")
-    AnyStory.database = database
-    known = settings(
-        max_examples=stories or 30,
-        derandomize=not stories,
-        stateful_step_count=STEPS,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(AnyStory, settings=known)
+        assert (self.world.drills.standing(), self.world.drills.lost()) == ([], set())

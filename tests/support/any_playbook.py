@@ -36,6 +36,10 @@ class Shape:
         return [f"node-{zone[-1]}{number + 1}" for zone in self.zones for number in range(self.node_count)]
 
     @property
+    def nodes_by_zone(self) -> dict[str, tuple[str, ...]]:
+        return {zone: tuple(node for node in self.nodes if node[5] == zone[-1]) for zone in self.zones}
+
+    @property
     def replicas(self) -> list[str]:
         names = [node.removeprefix("node-") for node in self.nodes]
         return [f"replica-{name}-{index}" for name in names for index in range(self.replica_count)]
@@ -83,6 +87,7 @@ def _single(shape: Shape) -> SearchStrategy[Doing]:
         _uses("traffic.restore", zone=zone, stages=st.just([50, 100]), hold=st.just("2s")),
         _uses("replica.restart", replica=replica),
         _uses("replica.isolate", replica=replica),
+        _uses("workload.restart", zones=st.lists(zone, min_size=1, max_size=1), drainWithin=st.just("2s")),
         _uses("node.cordon", node=node),
         _uses("limits.set", zone=zone, requestsPerSecond=st.sampled_from([5, None])),
         _uses("load.shed", tiers=st.just(["batch"])),

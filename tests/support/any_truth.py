@@ -1,15 +1,13 @@
 """What must hold whatever happens in a world, judged from outside: the platform's log, then the journal.
 
-`Outside` counts at the platform alone what runs have taken out of service. `Truth` looks after
-each thing that happened, and remembers what it saw before: fences, states, what was undone.
+`Truth` looks after each thing that happened, and remembers what it saw before: fences, states, what
+was undone. What is out of service is counted in each moment by `tests.support.any_outside`.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from controlplane.act.plan import RunPlan
 from controlplane.model.action import UndoStatus
@@ -18,83 +16,10 @@ from controlplane.model.records import JournalLine, OutOfService, Run, StepRecor
 from controlplane.model.states import RUN_MOVES, RunState, StepState, is_final
 from controlplane.model.target import Target
 from controlplane.model.topology import WriteRecord
-from controlplane.platforms.port import LIMIT, RECYCLE, REPLACE, RESTART, ROTATION, SCHEDULABLE, SHED, WEIGHTS
+from tests.support import any_effects
+from tests.support.any_effects import FIELDS
+from tests.support.any_outside import Outside
 from tests.support.any_world import World
-
-RENEWALS = {RESTART, RECYCLE, REPLACE}
-FIELDS = {
-    "weight": WEIGHTS,
-    "inRotation": ROTATION,
-    "schedulable": SCHEDULABLE,
-    "limit": LIMIT,
-    "shed": SHED,
-}
-DEFAULTS: dict[str, Any] = {"weight": 100, "inRotation": True, "schedulable": True, "limit": None, "shed": []}
-
-
-class Outside:
-    """What runs have taken out of service, by the platform's own log and the fleet as it is."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.broken = False
-        """Whether something was broken that no run broke: then fewer may be healthy than the limits say."""
-
-    def out(self) -> set[Target]:
-        """Return the zones without traffic and the replicas out of service that a run made so."""
-        found: dict[Target, bool] = {}
-        for write in self.world.platform.writes():
-            ours = write.by is not None
-            if write.op == WEIGHTS:
-                for zone, weight in write.after.items():
-                    if weight != write.before[zone]:
-                        found[Target("chat", "local", zone)] = ours and weight == 0
-            elif write.op == ROTATION:
-                found[Target.parse(write.target)] = ours and not write.after
-        return {target for target, out in found.items() if out} | self._loading()
-
-    def _loading(self) -> set[Target]:
-        """Return the replicas that load because a run has restarted them."""
-        last = {write.target: write for write in self.world.platform.writes() if write.op == RESTART}
-        now, fleet = self.world.clock.monotonic(), self.world.platform._fleet
-        return {
-            Target.parse(target)
-            for target, write in last.items()
-            if write.by is not None and now < fleet.replica_at(Target.parse(target))[1].loaded_at
-        }
-
-    def watch(self) -> None:
-        """Hold what is out now against the policy's limits; called at each write."""
-        shape, limits = self.world.shape, self.world.policy.spec.limits
-        out = self.out()
-        replicas = {
-            Target("chat", "local", zone, f"node-{node}", f"replica-{node}-{index}")
-            for zone in shape.zones
-            for node in (f"{zone[-1]}{number + 1}" for number in range(shape.node_count))
-            for index in range(shape.replica_count)
-        }
-        gone = {replica for replica in replicas if any(one.contains(replica) for one in out)}
-        zones = [zone for zone in shape.zones if all(each in gone for each in replicas if each.zone == zone)]
-        words = ", ".join(sorted(map(str, out)))
-        if limits.max_zones is not None and len(zones) > limits.max_zones.of(len(shape.zones)):
-            self.world.problems.append(f"{len(zones)} zones are out at the platform: {words}")
-        left = len(replicas) - len(gone)
-        if limits.min_healthy is not None and not self.broken and left < limits.min_healthy.of(len(replicas)):
-            self.world.problems.append(f"{left} of {len(replicas)} replicas are left: {words}")
-
-    def values(self, target: str, field: str, after: int) -> list[tuple[Any, WriteRecord | None]]:
-        """Return what stood in a field since the write ``after``, each with the write that made it so."""
-        found: list[tuple[Any, WriteRecord | None]] = [(DEFAULTS[field], None)]
-        zone = Target.parse(target).zone
-        for write in self.world.platform.writes():
-            if write.op != FIELDS[field] or (write.op != WEIGHTS and write.target != target):
-                continue
-            value, before = write.after, write.before
-            if write.op == WEIGHTS:
-                value, before = write.after[zone], write.before[zone]
-            if value != before:
-                found = [*(found if write.seq > after else ()), (value, write)]
-        return found
 
 
 @dataclass(frozen=True)
@@ -118,7 +43,7 @@ class Truth:
 
     def __init__(self, world: World) -> None:
         self.world, self.outside = world, Outside(world)
-        world.platform.watch = self.outside.watch
+        world.platform.watch = world.drills.driver.watch = self.outside.watch
         self._fences: dict[str, int] = {}
         self._undone: dict[tuple[str, str, str, str], UndoStatus] = {}
         self._seq = 0
@@ -131,6 +56,7 @@ class Truth:
         assert self.world.problems == []
         _, halted, seen = self._read()
         writes = self.world.platform.writes()
+        undo = {each.run.id: each.undo for each in seen}
         for each in seen:
             self._fence(each)
             _ended_is_ended(each)
@@ -138,8 +64,10 @@ class Truth:
             _approved(each)
             self._nothing_starts(each, halted=halted)
             self._undo(each)
-            _writes_are_told(each, [w for w in writes if w.by is not None and w.by.run == each.run.id])
-        _one_effect_each(writes)
+            any_effects.told(each.run, each.journal, writes)
+            any_effects.can_be_taken_back(each.run, each.undo, writes)
+            any_effects.taken_back_from_us(each.run, undo[each.run.undo_of or each.run.id], writes)
+        any_effects.one_each(writes)
         _one_of_a_group([each.run for each in seen])
         self._throttled([each.run for each in seen])
         self._remember(seen, halted=halted)
@@ -187,7 +115,9 @@ class Truth:
                 continue
             zone = Target.parse(run.target).zone if "zone" in limit.group_by else None
             for other in runs:
-                if other.name != run.name or other.target is None or other.created_at >= run.created_at:
+                if other.name != run.name or other.target is None or other.never_began:
+                    continue
+                if other.created_at >= run.created_at:
                     continue
                 same = "zone" not in limit.group_by or Target.parse(other.target).zone == zone
                 gap = (run.created_at - other.created_at).total_seconds()
@@ -309,44 +239,6 @@ def _approved(each: Seen) -> None:
     """A run that people must approve has begun only with their word."""
     if each.plan.approval is not None and each.run.started_at is not None:
         assert [one.decision for one in each.asked if one.step is None] == ["approved"], each.run
-
-
-def _writes_are_told(each: Seen, writes: list[WriteRecord]) -> None:
-    """The journal has a line for every effect, and no later owner was followed by an earlier one."""
-    fences = [write.by.fence for write in writes if write.by is not None]
-    assert fences == sorted(fences), each.run
-    told = Counter(
-        (str(line.step), str(line.data["target"])) for line in each.journal if line.event == "effect"
-    )
-    done = Counter((by.step, place) for write in writes if (by := write.by) for place, _ in _places(write))
-    assert not done - told, (each.run, done - told)
-
-
-def _places(write: WriteRecord) -> Iterator[tuple[str, Any]]:
-    """Yield the targets that a write changed, each with what stands there since."""
-    if write.op != WEIGHTS:
-        yield write.target, write.after
-        return
-    for zone, weight in write.after.items():
-        if weight != write.before[zone]:
-            yield f"{write.target}/{zone}", weight
-
-
-def _one_effect_each(writes: list[WriteRecord]) -> None:
-    """No step renews what it works on twice, and none makes the same change again, but to take it back."""
-    seen: Counter[tuple[str, ...]] = Counter()
-    for write in writes:
-        if write.by is None:
-            continue
-        step = (write.by.run, write.by.step)
-        if write.op in RENEWALS:
-            seen[*step, write.op] += 1
-        else:
-            kind = "undo" if "/undo" in write.by.key else "do"
-            for place, value in _places(write):
-                seen[*step, kind, place, str(value)] += 1
-    doubled = {key: count for key, count in seen.items() if count > 1}
-    assert doubled == {}
 
 
 def _one_of_a_group(runs: list[Run]) -> None:

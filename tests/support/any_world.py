@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from chaos.drills.actions import register as register_drills
+from chaos.drills.ports import DrillPorts
 from controlplane.act.approve import StoreApprovals
 from controlplane.act.byhand import Ask, Hand
 from controlplane.act.executor import Executor
@@ -35,9 +37,11 @@ from controlplane.model.states import IncidentState, is_final
 from controlplane.model.target import Target
 from controlplane.model.triggers.base import Facts
 from controlplane.platforms.port import Platform
+from controlplane.store.database import Database
 from controlplane.store.memory import MemoryDatabase
 from controlplane.store.runs import RunQuery
 from controlplane.store.transitions import move
+from tests.support.any_drill import Drills
 from tests.support.any_playbook import Shape
 from tests.support.rig import LEASE_OVER, Crash, Fuse, FusedDatabase, FusedPlatform
 from tests.support.scripted import Scripted, ScriptParameters
@@ -116,9 +120,10 @@ def _wait(parameters: ScriptParameters, context: ActionContext) -> Outcome:
 
 
 def actions() -> ActionRegistry:
-    """Return the shipped actions, and three that only wait, fail at first, or fail for good."""
+    """Return the shipped actions, those of drills, and three that wait, fail at first, or fail for good."""
     found: ActionRegistry = Registry("action")
     register(found)
+    register_drills(found)
     for action in (
         Scripted("wait", _wait),
         Scripted("flaky", _flaky),
@@ -146,6 +151,7 @@ class World:
             replicas_per_node=shape.replica_count,
         )
         self.measured = Measured(self.platform, self.clock)
+        self.drills = Drills(database, self.platform, shape.nodes_by_zone)
         self.outbox = Outbox()
         self.actions = actions()
         self.ports: dict[type, object] = {
@@ -153,6 +159,8 @@ class World:
             SignalReader: self.measured,
             Approvals: StoreApprovals(database),
             Notifier: self.outbox,
+            Database: database,
+            DrillPorts: self.drills.ports,
         }
         self.hand = Hand(database, self.actions, self.ports, self.clock)
         self.woken: list[str] = []
@@ -204,7 +212,7 @@ class World:
             self._arm(None)
 
     def _arm(self, fuse: Fuse | None) -> None:
-        self.platform.fuse = self.database.fuse = fuse
+        self.platform.fuse = self.database.fuse = self.drills.driver.fuse = fuse
 
     def deliver(self, worker: int) -> None:
         """Sweep, and deliver what is sent, until nothing is due."""
@@ -235,19 +243,25 @@ class World:
         return max(0.05, (min(moments) - now).total_seconds()) if moments else TICK
 
     def keep_ledger(self) -> None:
-        """Do what the loop does at each tick: hold the ledger against what the platform shows."""
+        """Do what a tick does: hold the ledger against the platform, end faults that nobody answers for."""
         fleet = Fleet(self.platform, self.service)
         fleet.topology = self.platform.topology(self.service.name)
         fleet.weights = self.platform.weights(self.service.name)
         fleet.read_at, fleet.error = self.clock.now(), ""
         with self.database.transaction() as tx:
             reconcile(tx, self.service, fleet)
+        self.drills.reaper.tick()
 
     # ── what starts runs ────────────────────────────────────────────────────────────────────────────────────
 
     def ask_for(self, playbook: str, target: str) -> Run:
         """Start a playbook as a person does; raises what the guards say."""
         return self.hand.start(Ask(playbook, target, "ada"), self.woken.append)
+
+    def begin_drill(self, zone: str) -> Run:
+        """Start a drill that takes a zone out; raises `Refused` while there is another."""
+        pins = {kind: self.hashes[kind, name] for kind, name in (("Service", "chat"), ("Policy", "policy"))}
+        return self.drills.start(zone, pins, self.woken.append)
 
     def decide(self, zone: str) -> None:
         """A zone fails its clients, and the loop decides what is done about it."""
