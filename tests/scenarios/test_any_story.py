@@ -2,12 +2,11 @@
 
 An ordinary run tells the same few stories each time; ``--stories N`` tells that many new ones, which
 is ``make stories STORIES=N``. Each of ``BREAKS`` takes one promise away from the engine, its guards or
-the platform; one of a few stories must then come out otherwise.
+the platform; one of a few stories must then come out otherwise. What shows itself in one story of
+dozens only (a throttle, a concurrency group) is tried in scenarios of its own.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import count
 from typing import Any, ClassVar
 
 import pytest
@@ -15,20 +14,21 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
-from controlplane.act import calls, turn
-from controlplane.act.context import StepContext
-from controlplane.decide import guards
+from controlplane.act import turn
 from controlplane.kernel.clock import VirtualClock
 from controlplane.store.journal import JournalRepository
-from controlplane.store.runs import RunRepository
 from controlplane.store.undo import UndoRepository
 from tests.scenarios.any_story import AnyStory
 from tests.support.any_world import FusedMemory
 
 STEPS = 30
 FEW = 30
-ENOUGH = 20
-"""Within so many stories each of these broken promises is found; it takes two to seven."""
+ENOUGH, SEEDS = 10, 8
+"""Within so many stories of each of so many seeds each of these broken promises is found; mostly a few do.
+
+The stories of one seed resemble each other, and are others where other modules are loaded: Hypothesis
+draws from their constants. So no promise may hang on what one seed tells.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -59,24 +59,6 @@ def test_whatever_happens_what_was_promised_holds(
 # ── they can fail ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _anew(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an attempt after the first begin from the start, as if nothing had been done."""
-
-    def instead(turn_: Any, step: Any, record: Any, **more: Any) -> Any:
-        work = run(turn_, step, record, **more)
-        first = record.attempt == 1
-        return work if first else replace(work, look=False, context=replace(work.context, state={}))
-
-    return instead
-
-
-_EFFECT = StepContext.effect
-
-
-def _effect_of_its_attempt(self: StepContext, change: Any, part: str = "") -> Any:
-    return _EFFECT(self, change, f"{part}.{self.attempt}")
-
-
 def _without(event: str) -> Callable[..., None]:
     write = JournalRepository.write
 
@@ -87,19 +69,12 @@ def _without(event: str) -> Callable[..., None]:
     return instead
 
 
-_NUMBERS = count()
-BREAKS: dict[str, list[tuple[object, str, Any]]] = {
-    "a group runs side by side": [(RunRepository, "ahead_in_group", lambda *_: None)],
-    "a throttle is ignored": [(guards, "throttle_group", lambda *_: (str(next(_NUMBERS)),))],
-    "a halt is ignored": [("controlplane.act.prepare", "standing_in_way", lambda *_: None)],
-    "nobody is asked": [(turn, "approval_due", lambda _: None)],
-    "what was cut off is done twice": [
-        (calls, "call", _anew(calls.call)),
-        (StepContext, "effect", _effect_of_its_attempt),
-    ],
-    "no record is kept of what stood there": [(UndoRepository, "intend", lambda *_, **__: None)],
-    "what goes out is not claimed": [("controlplane.act.prepare", "claim", lambda *_: None)],
-    "an effect is not told": [(JournalRepository, "write", _without("effect"))],
+BREAKS: dict[str, tuple[object, str, Any]] = {
+    "a halt is ignored": ("controlplane.act.prepare", "standing_in_way", lambda *_: None),
+    "nobody is asked": (turn, "approval_due", lambda _: None),
+    "no record is kept of what stood there": (UndoRepository, "intend", lambda *_, **__: None),
+    "what goes out is not claimed": ("controlplane.act.prepare", "claim", lambda *_: None),
+    "an effect is not told": (JournalRepository, "write", _without("effect")),
 }
 
 
@@ -108,23 +83,29 @@ BREAKS: dict[str, list[tuple[object, str, Any]]] = {
 def test_a_broken_promise_is_found_within_a_few_stories(
     monkeypatch: pytest.MonkeyPatch, database: FusedMemory, promise: str
 ) -> None:
-    for owner, name, instead in BREAKS[promise]:
-        if isinstance(owner, str):
-            monkeypatch.setattr(f"{owner}.{name}", instead)
-        else:
-            monkeypatch.setattr(owner, name, instead)
+    owner, name, instead = BREAKS[promise]
+    if isinstance(owner, str):
+        monkeypatch.setattr(f"{owner}.{name}", instead)
+    else:
+        monkeypatch.setattr(owner, name, instead)
     with pytest.raises((AssertionError, Flaky)):
-        tell(database, ENOUGH)
+        tell_enough(database)
 
 
 def test_the_same_stories_of_the_whole_engine_are_told_to_their_end(database: FusedMemory) -> None:
     assert tell(database, 3) >= 3
 
 
-def tell(database: FusedMemory, most: int) -> int:
+def tell_enough(database: FusedMemory) -> None:
+    """Tell as many stories as it may take."""
+    for number in range(SEEDS):
+        tell(database, ENOUGH, number)
+
+
+def tell(database: FusedMemory, most: int, number: int = 0) -> int:
     """Tell stories of one seed until one comes out otherwise, and return how many were told."""
 
-    @seed(20260101)
+    @seed(number)
     class Told(AnyStory):
         times: ClassVar[int] = 0
 
