@@ -59,7 +59,8 @@ class Release:
     def observer(self, source: PrometheusSource) -> Observer:
         """Return an observer that asks for everything, also for what no tick asks."""
         spec = service(self.engine, self.name)
-        made = Observer(spec, source, shipped(), ProbeBook(spec.spec), tick=INTERVAL)
+        # Without a lag: what was just waited for is to be seen.
+        made = Observer(spec, source, shipped(), ProbeBook(spec.spec), tick=INTERVAL, lag=0.0)
         profiles = serving(shipped(), spec).values()
         made._queries = [query for each in profiles for query in queries(each, spec, everything=True)]
         return made
