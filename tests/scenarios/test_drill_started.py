@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -53,20 +52,6 @@ spec:
 """
 
 Make = Callable[[Controlplane], World]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    worlds: list[World] = []
-
-    def build(controlplane: Controlplane) -> World:
-        worlds.append(World(tmp_path, controlplane))
-        worlds[-1].live(20)
-        return worlds[-1]
-
-    yield build
-    for world in worlds:
-        world.database.close()
 
 
 def start(world: World, drill: str = "zone-outage", *, retries: int = 0) -> str:

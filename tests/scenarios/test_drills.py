@@ -1,8 +1,7 @@
 """Whole drills on the real engine, in virtual time: only the fleet and its clients are simulated."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -33,20 +32,6 @@ RESULT_KEYS = {
 }  # fmt: skip
 
 Make = Callable[[Controlplane], World]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    worlds: list[World] = []
-
-    def build(controlplane: Controlplane) -> World:
-        worlds.append(World(tmp_path, controlplane))
-        worlds[-1].live(20)
-        return worlds[-1]
-
-    yield build
-    for world in worlds:
-        world.database.close()
 
 
 @pytest.mark.parametrize("name", ["zone-outage", "gray-zone"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -14,20 +13,6 @@ from tests.support.drill_world import CAPACITY, Controlplane, World, assert_clea
 pytestmark = pytest.mark.timeout(240)
 
 Make = Callable[[Controlplane], World]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    worlds: list[World] = []
-
-    def build(controlplane: Controlplane) -> World:
-        worlds.append(World(tmp_path, controlplane))
-        worlds[-1].live(20)
-        return worlds[-1]
-
-    yield build
-    for world in worlds:
-        world.database.close()
 
 
 @pytest.mark.parametrize("name", ["load-surge", "budget-freeze"])
