@@ -48,14 +48,15 @@ class IncidentKeeper:
     ) -> list[Incident]:
         """Open, move and fold incidents by this tick's verdicts; returns those that are open now."""
         found = {each.signal: each for each in tx.incidents.list(open=True, service=self.service)}
+        opened = {Signal.parse(text): text for text in found}
         measured = set()
         for verdict in verdicts:
+            if not verdict.bad and verdict.signal not in opened:
+                self.memories.pop(verdict.signal, None)
+                continue
             text = str(verdict.signal)
             measured.add(text)
             incident = found.get(text)
-            if incident is None and not verdict.bad:
-                self.memories.pop(verdict.signal, None)
-                continue
             memory = self.memories.setdefault(verdict.signal, incidents.Memory())
             memory.take(verdict, now)
             if incident is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controlplane.decide.budgets import SNAPSHOT, BudgetBook
+from controlplane.decide.budgets import SNAPSHOT, BudgetBook, Tallies
 from controlplane.decide.objectives import statuses
 from controlplane.model.objectives import OBJECTIVES, ObjectivesSnapshot
 from controlplane.model.service import Service
@@ -45,12 +45,11 @@ class Standing:
         if self.book is None:
             with self.database.reading() as tx:
                 body = tx.snapshots.get(SNAPSHOT, service=self.service.name)
-            self.book = BudgetBook.model_validate(body or {})
+            self.book = BudgetBook(Tallies.model_validate(body or {}))
         target, moment = self.service.target, at.timestamp()
         self.slices.keep(slos, targets, self.measures, moment)
-        self.book = self.book.after(slos, target, self.measures, moment)
-        left = {slo.name: self.book.left(slo) for slo in slos}
-        return {(name, target): share for name, share in left.items() if share is not None}
+        self.book.count(slos, target, self.measures, moment)
+        return {(name, target): share for name, share in self.book.all_left().items()}
 
     def leave(
         self, tx: Transaction, slos: Sequence[Slo], verdicts: Sequence[Verdict], at: datetime, now: datetime
@@ -60,7 +59,8 @@ class Standing:
             return
         name = self.service.name
         if _is_due(self.saved_at, SAVED_EVERY, now):
-            tx.snapshots.put(SNAPSHOT, self.book.model_dump(mode="json", by_alias=True), service=name, at=now)
+            body = self.book.written().model_dump(mode="json", by_alias=True)
+            tx.snapshots.put(SNAPSHOT, body, service=name, at=now)
             self.saved_at = now
         if _is_due(self.shown_at, SHOWN_EVERY, now):
             shown = ObjectivesSnapshot(

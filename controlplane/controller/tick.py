@@ -33,6 +33,7 @@ from controlplane.decide import (
 )
 from controlplane.decide.absence import absences
 from controlplane.decide.folding import fold
+from controlplane.decide.plan import Plan, verdict_window
 from controlplane.model.action import ActionRegistry
 from controlplane.model.base import Model
 from controlplane.model.overview import OVERVIEW, HistoryPoint, Overview, SourceState
@@ -120,6 +121,7 @@ class ServiceTick:
     history: list[HistoryPoint] = field(default_factory=list)
     last_seen: dict[Signal, datetime] = field(default_factory=dict)
     cards: cards.CardBook | None = None
+    plan: Plan = field(default_factory=lambda: Plan((), ()))
     standing: Standing = field(init=False)
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
@@ -180,7 +182,9 @@ class ServiceTick:
             | observation.queried
         )
         sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
-        found = signals.judge(slos, targets, self.observer.measures, sight)
+        if not self.plan.is_of(slos, targets):
+            self.plan = Plan(slos, targets)
+        found = signals.judge(slos, targets, self.observer.measures, sight, self.plan)
         traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)
         found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
@@ -309,7 +313,7 @@ class ServiceTick:
         states = concluded.observation.states.values()
         unhealthy = {target for by_target in states for target, good in by_target.items() if not good}
         slos = documents.slos_of(self.service.name)
-        window = max((signals.verdict_window(slo) for slo in slos if slo.spec.fast), default=0.0)
+        window = max((verdict_window(slo) for slo in slos if slo.spec.fast), default=0.0)
         covered = self.observer.measures.store.covered(window) >= 0.9 * window
         return guards.View(
             now=now,

@@ -38,17 +38,19 @@ def burn_rate(good: Floats, total: Floats, target: float | Floats, observed: flo
     return np.where(total > 0, bad * observed / (1.0 - target), 0.0)
 
 
-def tier_fires(long: Floats, short: Floats, events: Floats, factor: float, min_events: float) -> Bools:
+def tier_fires(
+    long: Floats, short: Floats, events: Floats, factor: float | Floats, min_events: float | Floats
+) -> Bools:
     """Tell for each row whether a tier fires, from both windows' burn rates and the long one's events."""
     return np.asarray((long >= factor) & (short >= factor) & (events >= min_events))
 
 
-def fast_fires(good: Floats, total: Floats, below: float, min_samples: float) -> Bools:
+def fast_fires(good: Floats, total: Floats, below: float | Floats, min_samples: float | Floats) -> Bools:
     """Tell for each row whether its good share is under ``below``, on enough samples."""
     share = good / np.maximum(total, 1e-12)
     return np.asarray((total >= min_samples) & (share < below))
 
 
-def is_within(good: Floats, total: Floats, target: float) -> Bools:
+def is_within(good: Floats, total: Floats, target: float | Floats) -> Bools:
     """Tell for each row whether its good share may be the target or better: not surely worse."""
     return np.asarray(wilson(good, total, upper=True) >= target)

@@ -25,7 +25,6 @@ LEAST = 2
 ALONE = timedelta(seconds=30)
 """For so long a zone must not have been in the same trouble before a part of it is a case of its own."""
 
-_ByName = dict[tuple[str, str], dict[Level, list[Verdict]]]
 _ACTIVE = {IncidentState.PENDING, IncidentState.FIRING}
 
 
@@ -38,24 +37,44 @@ def fold(
     when it is among ``open_signals`` and has to be able to heal.
     """
     found = {verdict.signal: verdict for verdict in verdicts}
+    orphans = [signal for text in open_signals if (signal := Signal.parse(text)) not in found]
+    bad = [verdict for verdict in verdicts if verdict.bad]
+    if not bad and not orphans:
+        return list(found.values())
     sizes = _sizes(targets)
     for level in PARENTS:
-        groups = _groups(found, level)
+        wanted = {_parent(verdict.signal, level) for verdict in bad if _is_child(verdict.signal, level)}
+        wanted |= {signal for signal in orphans if signal.target.level == level}
+        groups = _groups(found, level, wanted)
         for parent in (target for target in targets if target.level == level):
-            for kind, name in groups.get(parent, {}):
-                family = _Family(Signal(kind, name, parent), groups[parent][kind, name], sizes[parent])
-                _fold_one(family, found, open_signals)
+            for signal, by_level in groups.get(parent, {}).items():
+                _fold_one(_Family(signal, by_level, sizes[parent]), found, open_signals)
+                folded = found.get(signal)
+                if folded is not None and folded.bad:
+                    bad.append(folded)
     return list(found.values())
 
 
-def _groups(found: Mapping[Signal, Verdict], level: Level) -> dict[Target, _ByName]:
-    """Collect the verdicts under each parent of a level: by signal's kind and name, then by level."""
-    groups: dict[Target, _ByName] = {}
+def _is_child(signal: Signal, level: Level) -> bool:
+    return signal.target.level in CHILDREN[level]
+
+
+def _parent(signal: Signal, level: Level) -> Signal:
+    return Signal(signal.kind, signal.name, signal.target.at(level))
+
+
+def _groups(
+    found: Mapping[Signal, Verdict], level: Level, wanted: Collection[Signal]
+) -> dict[Target, dict[Signal, dict[Level, list[Verdict]]]]:
+    """Collect the verdicts under each wanted signal of a parent, by level."""
+    groups: dict[Target, dict[Signal, dict[Level, list[Verdict]]]] = {}
+    named = {(signal.kind, signal.name) for signal in wanted}
     for signal, verdict in found.items():
-        if signal.target.level in CHILDREN[level]:
-            by_name = groups.setdefault(signal.target.at(level), {})
-            by_level = by_name.setdefault((signal.kind, signal.name), {})
-            by_level.setdefault(signal.target.level, []).append(verdict)
+        if (signal.kind, signal.name) in named and _is_child(signal, level):
+            parent = _parent(signal, level)
+            if parent in wanted:
+                by_level = groups.setdefault(parent.target, {}).setdefault(parent, {})
+                by_level.setdefault(signal.target.level, []).append(verdict)
     return groups
 
 

@@ -39,14 +39,13 @@ def statuses(
     tiers = [tier for slo in slos for tier in slo.spec.burn_tiers]
     windows = sorted({HOUR, *(each for tier in tiers for each in (tier.long, tier.short))})
     service = measures.service.target
-    counts = measures.counts(
-        [Ask(slo.spec.tier_measure, service, slo.spec.threshold) for slo in slos], windows
-    )
+    asks = [_ask(slo, service) for slo in slos]
+    counts = measures.counts(asks, windows)
     mine: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.signal.kind == "slo":
             mine.setdefault(verdict.signal.name, []).append(verdict)
-    seen = np.array([measures.store.covered(window) / window for window in windows])
+    seen = measures.observed(asks, windows) / np.array(windows)
     targets = np.array([[slo.spec.target] for slo in slos])
     bad = np.maximum(counts.total - counts.good, 0.0) / np.maximum(counts.total, 1e-12)
     rates = (bad * seen / (1.0 - targets)).tolist()
@@ -60,6 +59,12 @@ def statuses(
         }
         found.append(_status(slo, mine.get(slo.name, ()), columns, book, at, service))
     return tuple(found)
+
+
+def _ask(slo: Slo, service: Target) -> Ask:
+    spec = slo.spec
+    of = spec.measure if spec.tier_measure != spec.measure else None
+    return Ask(spec.tier_measure, service, spec.threshold, of)
 
 
 @dataclass(frozen=True, slots=True)

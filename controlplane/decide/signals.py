@@ -1,34 +1,31 @@
 """Signals: each objective at each target, good, bad or unknown at this tick, and which tiers fire.
 
-Counts of all objectives come in one vectorised pass. A verdict rests on a short window, so
-that it can heal as fast as it can break; burn-rate tiers say how bad it was, and count as
-bad now only while the short window is not well. What a blind source would have to say is
+All of them are judged in one pass over arrays (`controlplane.decide.plan`). A verdict rests on a
+short window, so that it can heal as fast as it can break; burn-rate tiers say how bad it was, and
+count as bad now only while the short window is not well. What a blind source would have to say is
 unknown. It keeps nothing between ticks.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from controlplane.decide import burn
+from controlplane.decide.plan import Plan
 from controlplane.kernel.clock import from_unix
 from controlplane.model.base import Level
 from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.slo import Slo
-from controlplane.model.target import LEVELS, Signal, Target
+from controlplane.model.target import Target
 from controlplane.observe.library import CANARY, ENGINE, GATEWAY, STATES, sources_of
-from controlplane.observe.measures import Ask, Counts, Measures
+from controlplane.observe.measures import Measures
 
 FAST = "fast"
 """The name of the fast tier, beside those of the burn rates."""
-
-USUAL_WINDOW = 30.0
-"""Seconds that a verdict rests on when the SLO has no fast tier to say otherwise."""
 
 LEAST_SEEN = 0.5
 """Share of its window that must have been observed before there is a verdict."""
@@ -67,159 +64,127 @@ class Sight:
         )
 
 
-def judge(slos: Sequence[Slo], targets: Sequence[Target], measures: Measures, sight: Sight) -> list[Verdict]:
-    """Judge every SLO at every target of its levels, and at its service, whose clients all share."""
-    asks: list[Ask] = []
-    plan: list[tuple[Slo, list[Target], slice, slice]] = []
-    for slo in slos:
-        wanted = [t for t in targets if t.level in slo.spec.by or t.level == "service"]
-        events = _asked(asks, slo.spec.measure, slo, wanted)
-        apart = slo.spec.tier_measure != slo.spec.measure
-        tiers = _asked(asks, slo.spec.tier_measure, slo, wanted) if apart else events
-        plan.append((slo, wanted, events, tiers))
-    windows = sorted({window for slo in slos for window in _windows(slo)})
-    numbers = _numbers(plan, measures.counts(asks, windows), windows, measures)
-    return [
-        verdict
-        for slo, wanted, events, tiers in plan
-        for verdict in _judge_slo(slo, wanted, _board(slo, numbers, (events, tiers), measures), sight)
-    ]
-
-
-def _asked(asks: list[Ask], measure: str, slo: Slo, targets: Sequence[Target]) -> slice:
-    """Add what is asked of a measure at these targets; return where it stands."""
-    first = len(asks)
-    asks += [Ask(measure, target, slo.spec.threshold) for target in targets]
-    return slice(first, len(asks))
-
-
-def _judge_slo(slo: Slo, targets: Sequence[Target], board: _Board, sight: Sight) -> Iterator[Verdict]:
-    firing = _firing(slo, board)
-    states = _states(slo, targets, board, sight, firing)
-    dark_levels = {level for level in LEVELS if sight.is_blind(slo.spec.measure, level)}
-    for i, (state, place) in enumerate(zip(states, targets, strict=True)):
-        if place.level not in slo.spec.by:
-            continue
-        blind = place.level in dark_levels
-        tiers = [(name, severity) for name, severity, fires in firing if fires[i] and not blind]
-        yield Verdict(
-            Signal("slo", slo.name, place),
-            state,
-            tiers=tuple(name for name, _ in tiers),
-            severity=tiers[0][1] if tiers else "page",
-            accusers=sight.accusers(slo.spec.measure, place) if tiers else frozenset(),
-            blind=blind,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """All counts, and the burn rates that they make likely; ``seen``: the share of each window observed."""
-
-    counts: Counts
-    rates: burn.Floats
-    seen: Mapping[float, float]
-
-
-def _numbers(
-    plan: Sequence[tuple[Slo, list[Target], slice, slice]],
-    counts: Counts,
-    windows: Sequence[float],
+def judge(
+    slos: Sequence[Slo],
+    targets: Sequence[Target],
     measures: Measures,
-) -> _Numbers:
-    goals = np.zeros((counts.total.shape[0], 1))
-    for slo, _, events, tiers in plan:
-        goals[events] = goals[tiers] = slo.spec.target
-    seen = {window: measures.store.covered(window) / window for window in windows}
-    rates = burn.burn_rate(counts.good, counts.total, goals, np.array(list(seen.values())))
-    return _Numbers(counts, rates, seen)
+    sight: Sight,
+    plan: Plan | None = None,
+) -> list[Verdict]:
+    """Judge every SLO at every target of its levels, and at its service, whose clients all share.
+
+    ``plan``: that of these SLOs and targets, where there is one from an earlier tick.
+    """
+    plan = plan or Plan(slos, targets)
+    if not plan.signals:
+        return []
+    board = _board(plan, measures)
+    dark = _dark(plan, sight)
+    tiers = _firing(plan, board, dark, sight)
+    states = _states(plan, board, dark, measures, sight)
+    return [
+        Verdict(signal, state, blind=blind) if fires is None else Verdict(signal, state, *fires, blind)
+        for signal, state, fires, blind, told in zip(
+            plan.signals, states, tiers, dark.tolist(), plan.judged.tolist(), strict=True
+        )
+        if told
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """One SLO's numbers, a value per target: good, total and the share observed of the verdict's window.
+    """The numbers of one tick, a value for each row: of the verdict's window, and for each tier.
 
-    ``tiers``: for each window the burn rates and all events of what they count, which may be slices of time.
+    ``fast`` and ``fires`` say which tiers are over their limits, whoever may see it.
     """
 
-    verdict: tuple[burn.Floats, burn.Floats, float]
-    tiers: Mapping[float, tuple[burn.Floats, burn.Floats]]
-    since: datetime
-    note: str
+    good: burn.Floats
+    total: burn.Floats
+    seen: burn.Bools
+    fast: burn.Bools
+    fires: burn.Bools
 
 
-def _board(slo: Slo, numbers: _Numbers, rows: tuple[slice, slice], measures: Measures) -> _Board:
-    counts, window = numbers.counts, verdict_window(slo)
-    events, tiers = rows
-    column = {each: i for i, each in enumerate(numbers.seen)}
-    mine = counts.good[events, column[window]], counts.total[events, column[window]]
-    spans = {each for tier in slo.spec.burn_tiers for each in (tier.long, tier.short)}
-    since = measures.store.window_start(window)
-    return _Board(
-        (*mine, numbers.seen[window]),
-        {each: (numbers.rates[tiers, column[each]], counts.total[tiers, column[each]]) for each in spans},
-        from_unix(since or 0.0),
-        _snapped(slo, measures),
+def _board(plan: Plan, measures: Measures) -> _Board:
+    counts = measures.counts(plan.questions, plan.windows)
+    every = np.arange(len(plan.signals))
+    good, total = counts.good[every, plan.verdict_column], counts.total[every, plan.verdict_column]
+    covered = np.array([measures.store.covered(window) / window for window in plan.windows])
+    seen = covered[plan.verdict_column] > LEAST_SEEN
+    fast = burn.fast_fires(good, total, plan.fast_below, plan.fast_least) & seen
+    rows = plan.tier_rows
+    observed = measures.observed(plan.questions, plan.windows)[rows] / np.array(plan.windows)
+    events = counts.total[rows]
+    rates = burn.burn_rate(counts.good[rows], events, plan.target[:, None], observed)
+    tier = every[:, None]
+    fires = burn.tier_fires(
+        rates[tier, plan.tier_long],
+        rates[tier, plan.tier_short],
+        events[tier, plan.tier_long],
+        plan.tier_factor,
+        plan.min_events[:, None],
     )
+    return _Board(good, total, seen, fast, fires)
 
 
-def _firing(slo: Slo, board: _Board) -> list[tuple[str, str, burn.Bools]]:
-    """Return each tier's name and severity, and for each target whether it fires."""
-    spec = slo.spec
-    found: list[tuple[str, str, burn.Bools]] = []
-    if spec.fast:
-        good, total, seen = board.verdict
-        fast = burn.fast_fires(good, total, spec.fast.below, spec.fast.min_samples)
-        found.append((FAST, "page", fast & (seen > LEAST_SEEN)))
-    for tier in spec.burn_tiers:
-        (long, events), (short, _) = board.tiers[tier.long], board.tiers[tier.short]
-        fires = burn.tier_fires(long, short, events, tier.factor, spec.min_events)
-        found.append((tier.name, tier.severity, fires))
+def _dark(plan: Plan, sight: Sight) -> burn.Bools:
+    """Tell for each row whether nothing fresh speaks for it."""
+    blind = np.array([sight.is_blind(measure, level) for measure, level in plan.kinds], dtype=bool)
+    return np.asarray(blind[plan.kind])
+
+
+_Fires = tuple[tuple[str, ...], str, frozenset[str]]
+"""The tiers that fire, the severity of the first, and who accuses."""
+
+
+def _firing(plan: Plan, board: _Board, dark: burn.Bools, sight: Sight) -> list[_Fires | None]:
+    """Return for each row what fires there; nothing does where nobody sees."""
+    found: list[_Fires | None] = [None] * len(plan.signals)
+    any_fires = (board.fast | board.fires.any(axis=1)) & plan.judged & ~dark
+    for row in np.nonzero(any_fires)[0].tolist():
+        tiers = [(FAST, "page")] if board.fast[row] else []
+        over = board.fires[row].tolist()
+        tiers += [tier for tier, fires in zip(plan.tier_names[row], over, strict=False) if fires]
+        accusers = sight.accusers(plan.slos[row].spec.measure, plan.signals[row].target)
+        found[row] = tuple(name for name, _ in tiers), tiers[0][1], accusers
     return found
 
 
 def _states(
-    slo: Slo,
-    targets: Sequence[Target],
-    board: _Board,
-    sight: Sight,
-    firing: Sequence[tuple[str, str, burn.Bools]],
+    plan: Plan, board: _Board, dark: burn.Bools, measures: Measures, sight: Sight
 ) -> list[SignalState]:
-    spec = slo.spec
-    good, total, seen = board.verdict
-    least = min(spec.min_events, spec.fast.min_samples) if spec.fast else spec.min_events
-    enough = (total >= least) & (total > 0) & (seen > LEAST_SEEN)
-    within = burn.is_within(good, total, spec.target)
-    for name, _, fires in firing:
-        within = within & ~fires if name == FAST else within
-    dark_levels = {level for level in LEVELS if sight.is_blind(spec.measure, level)}
-    blind = [place.level in dark_levels for place in targets]
-    goods = [
-        bool(well) if known and not dark else None
-        for well, known, dark in zip(within.tolist(), enough.tolist(), blind, strict=True)
-    ]
-    shares = np.divide(good, total, out=np.full(good.size, np.nan), where=total > 0).tolist()
-    values = [None if math.isnan(share) else min(1.0, share) for share in shares]
-    clients = next((i for i, place in enumerate(targets) if place.level == "service"), None)
+    good, total = board.good, board.total
+    least = np.minimum(plan.min_events, plan.fast_least)
+    known = (total >= least) & (total > 0) & board.seen & ~dark
+    within = burn.is_within(good, total, plan.target) & ~board.fast
+    words = [well if sure else None for well, sure in zip(within.tolist(), known.tolist(), strict=True)]
+    shares = np.minimum(1.0, good / np.maximum(total, 1e-12)).tolist()
+    values = [share if some else None for share, some in zip(shares, (total > 0).tolist(), strict=True)]
+    starts = [from_unix(measures.store.window_start(window) or 0.0) for window in plan.windows]
     return [
-        SignalState.model_construct(
+        SignalState.trusted(
             good=word,
             value=value,
-            objective=spec.target,
+            objective=objective,
             samples=samples,
-            since=board.since,
+            since=starts[column],
             until=sight.at,
-            clients_good=None if clients is None else goods[clients],
-            clients_value=None if clients is None else values[clients],
-            detail="its source is not fresh" if dark else board.note,
+            clients_good=None if whole < 0 else words[whole],
+            clients_value=None if whole < 0 else values[whole],
+            detail="its source is not fresh" if blind else note,
         )
-        for word, value, samples, dark in zip(goods, values, total.tolist(), blind, strict=True)
+        for word, value, objective, samples, column, whole, blind, note in zip(
+            words,
+            values,
+            plan.target.tolist(),
+            total.tolist(),
+            plan.verdict_column.tolist(),
+            plan.clients.tolist(),
+            dark.tolist(),
+            plan.notes(measures),
+            strict=True,
+        )
     ]
-
-
-def verdict_window(slo: Slo) -> float:
-    """Return the seconds that a verdict of this SLO rests on."""
-    return slo.spec.fast.window if slo.spec.fast else USUAL_WINDOW
 
 
 def is_confirmed(verdict: Verdict, accused: Mapping[Target, frozenset[str]]) -> bool:
@@ -263,20 +228,3 @@ def with_clients(verdicts: Sequence[Verdict]) -> list[Verdict]:
         else replace(each, state=each.state.model_copy(update={"clients_good": clients}))
         for each in verdicts
     ]
-
-
-def _windows(slo: Slo) -> Iterator[float]:
-    yield verdict_window(slo)
-    for tier in slo.spec.burn_tiers:
-        yield tier.long
-        yield tier.short
-
-
-def _snapped(slo: Slo, measures: Measures) -> str:
-    threshold = slo.spec.threshold
-    if threshold is None or not measures.store.parts(slo.spec.measure):
-        return ""
-    bound = measures.bound(slo.spec.measure, threshold)
-    if abs(bound - threshold) <= 1e-9 * threshold:
-        return ""
-    return f"{threshold:g} s is no bucket bound: judged at {bound:g} s"

@@ -7,7 +7,7 @@ raised here are `ValueError`s, which Pydantic collects so that all of a file's a
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainSerializer
 from pydantic.alias_generators import to_camel
@@ -32,6 +32,22 @@ class Model(BaseModel):
         allow_inf_nan=False,
         json_schema_serialization_defaults_required=True,  # what is written out is always all there
     )
+
+    @classmethod
+    def trusted(cls, **values: Any) -> Self:
+        """Return it made of a value for each of its fields, none of which is looked at.
+
+        A fraction of the cost of `model_construct`, for what is made by the thousand at each tick.
+        """
+        made = cls.__new__(cls)
+        for name, value in (
+            ("__dict__", values),
+            ("__pydantic_fields_set__", set(values)),
+            ("__pydantic_extra__", None),
+            ("__pydantic_private__", None),
+        ):
+            object.__setattr__(made, name, value)
+        return made
 
 
 def _duration(value: Any) -> Any:

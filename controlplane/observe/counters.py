@@ -41,6 +41,7 @@ class CounterBook:
         self._last = np.zeros(256)
         self._seen = np.full(256, -np.inf)
         self._groups: dict[tuple[str, Hashable], float] = {}
+        self._read: dict[str, float] = {}
 
     def step(self, readings: Sequence[Reading], at: float, *, spacing: float | None = None) -> None:
         """Take the readings of ``at`` (unix seconds); ``spacing``: time between steps, if not a tick.
@@ -63,6 +64,15 @@ class CounterBook:
         self._seen[ids[good]] = at
         for reading in readings:
             self._groups[reading.group] = at
+        self._note({reading.group[0] for reading in readings}, at, forget)
+
+    def _note(self, measures: set[str], at: float, forget: float) -> None:
+        """Note since when what these measures gained is known: not since a time that is forgotten."""
+        for measure in measures:
+            since = self._read.get(measure, -np.inf)
+            if at - since <= forget:
+                self._store.observe(measure, since, at)
+            self._read[measure] = at
 
     def _increments(self, ids: Ints, values: Floats, born: Floats, oldest: float) -> Floats:
         last, seen = self._last[ids], self._seen[ids]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from controlplane.observe import buckets, yields
 from controlplane.observe.answers import ALL, BAD, GOOD
 from controlplane.observe.library import INDICATORS, LATENCIES, STATES
 from controlplane.observe.profile import MEASURES
-from controlplane.observe.windows import Floats, Key, WindowStore
+from controlplane.observe.windows import Floats, Ints, Key, WindowStore
 
 _Terms = list[tuple[float, Key]]
 
@@ -40,11 +40,12 @@ def is_instant(indicator: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A ratio wanted: ``threshold`` (seconds) for latencies only."""
+    """A ratio wanted: ``threshold`` (seconds) for latencies only; ``of``: what is counted in slices."""
 
     indicator: str
     target: Target
     threshold: float | None = None
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,51 @@ class Counts:
 
     good: Floats
     total: Floats
+
+
+_Side = tuple[Ints, Floats]
+"""Which rows make up the good, or all, events of each ask, and their weights: shape (asks, terms)."""
+
+
+class Questions:
+    """Asks for many ticks: what they are made of is found out once, and again when there are new rows."""
+
+    def __init__(self, asks: Sequence[Ask]) -> None:
+        self.asks = asks
+        self._sides: tuple[_Side, _Side] | None = None
+        self._found = -1
+        self._sources: tuple[Ints, tuple[str, ...]] = (np.zeros(0, dtype=np.int64), ())
+
+    def __len__(self) -> int:
+        return len(self.asks)
+
+    def sides(self, measures: Measures) -> tuple[_Side, _Side]:
+        """Return what good and all events are made of, as far as the store has rows."""
+        if self._sides is None or self._found != len(measures.store):
+            bounds: dict[tuple[str, float | None], float] = {}
+            terms = [measures.terms(ask, bounds) for ask in self.asks]
+            self._found = len(measures.store)
+            self._sides = (
+                measures.rows_of([each[0] for each in terms]),
+                measures.rows_of([each[1] for each in terms]),
+            )
+            names = [
+                _measure(measures.terms(replace(ask, indicator=ask.of), bounds) if ask.of else each)
+                for ask, each in zip(self.asks, terms, strict=True)
+            ]
+            known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+            self._sources = np.array([known[name] for name in names], dtype=np.int64), tuple(known)
+        return self._sides
+
+    def sources(self, measures: Measures) -> tuple[Ints, tuple[str, ...]]:
+        """Return for each ask the number of the measure that its events are read from, and these measures."""
+        self.sides(measures)
+        return self._sources
+
+
+def _measure(terms: tuple[_Terms, _Terms]) -> str:
+    """Return the measure that all events are read from."""
+    return terms[1][0][1][0]
 
 
 @dataclass(slots=True)
@@ -68,13 +114,26 @@ class Measures:
     _short_at: float = field(default=-math.inf, init=False)
     _short_sums: Floats = field(default_factory=lambda: np.zeros(0), init=False)
 
-    def counts(self, asks: Sequence[Ask], windows: Sequence[float]) -> Counts:
+    def counts(self, asks: Sequence[Ask] | Questions, windows: Sequence[float]) -> Counts:
         """Return the counts of every ask over every window (seconds back from the last tick)."""
-        bounds: dict[tuple[str, float | None], float] = {}
-        terms = [self._terms(ask, bounds) for ask in asks]
-        good = self._combine([each[0] for each in terms], windows)
-        total = self._combine([each[1] for each in terms], windows)
+        questions = asks if isinstance(asks, Questions) else Questions(asks)
+        good, total = (self._combine(side, windows) for side in questions.sides(self))
         return Counts(np.clip(good, 0.0, total), total)
+
+    def observed(self, asks: Sequence[Ask] | Questions, windows: Sequence[float]) -> Floats:
+        """Return for how many seconds of each window what an ask counts was read, shape (asks, windows).
+
+        Of a whole measure: a part of the fleet that is silent was looked at all the same.
+        """
+        questions = asks if isinstance(asks, Questions) else Questions(asks)
+        numbers, names = questions.sources(self)
+        seen = np.array([self.store.observed(name, windows) for name in names])
+        return np.asarray(seen.reshape(len(names), len(windows))[numbers])
+
+    def read_until(self, asks: Sequence[Ask] | Questions) -> float:
+        """Return up to when all of what is asked for was read."""
+        questions = asks if isinstance(asks, Questions) else Questions(asks)
+        return min((self.store.read_until(name) for name in questions.sources(self)[1]), default=-math.inf)
 
     def bound(self, indicator: str, threshold: float) -> float:
         """Return the bucket bound that stands in for ``threshold``: the next one at or below it."""
@@ -82,7 +141,7 @@ class Measures:
 
     def share(self, indicator: str, target: Target, threshold: float | None = None) -> float | None:
         """Return the good share over the short window, None without events."""
-        good, total = (self._add(terms) for terms in self._terms(Ask(indicator, target, threshold)))
+        good, total = (self._add(terms) for terms in self.terms(Ask(indicator, target, threshold)))
         return min(1.0, max(0.0, good) / total) if total > 0 else None
 
     def rate(self, measure: str, target: Target) -> float | None:
@@ -197,7 +256,7 @@ class Measures:
     def _add(self, terms: _Terms) -> float:
         return sum(weight * (self._short(key) or 0.0) for weight, key in terms)
 
-    def _terms(
+    def terms(
         self, ask: Ask, bounds: dict[tuple[str, float | None], float] | None = None
     ) -> tuple[_Terms, _Terms]:
         """Say which rows, added or taken away, make up an ask's good and total events.
@@ -232,7 +291,8 @@ class Measures:
         both: _Terms = [(1.0, ("finished", GOOD, target)), (1.0, ("finished", BAD, target))]
         return [(1.0, ("finished", GOOD, target))], both
 
-    def _combine(self, terms: Sequence[_Terms], windows: Sequence[float]) -> Floats:
+    def rows_of(self, terms: Sequence[_Terms]) -> _Side:
+        """Return the rows of each list of terms, -1 where there is none, and their weights."""
         width = max((len(each) for each in terms), default=1)
         rows = np.full((len(terms), width), -1)
         weights = np.zeros((len(terms), width))
@@ -241,5 +301,9 @@ class Measures:
                 row = self.store.find(key)
                 if row is not None:
                     rows[i, j], weights[i, j] = row, weight
-        sums = self.store.sums(rows.ravel(), windows).reshape(len(terms), width, len(windows))
+        return rows, weights
+
+    def _combine(self, side: _Side, windows: Sequence[float]) -> Floats:
+        rows, weights = side
+        sums = self.store.sums(rows.ravel(), windows).reshape(*rows.shape, len(windows))
         return np.asarray((sums * weights[:, :, None]).sum(axis=1))

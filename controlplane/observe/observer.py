@@ -22,7 +22,7 @@ from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
 from controlplane.observe import states
 from controlplane.observe.answers import ALL, Card, Sorted, Sorter
-from controlplane.observe.counters import CounterBook, Reading
+from controlplane.observe.counters import LATE, CounterBook, Reading
 from controlplane.observe.measures import Measures
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
@@ -130,10 +130,12 @@ class Observer:
         seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
         verdicts = states.judge(replicas, seen, self._progress)
         self.measures.states = verdicts.states
+        store = self.measures.store
         for indicator, by_replica in verdicts.states.items():
             for target, good in by_replica.items():
                 self._sample(indicator, target, good=good, evacuated=evacuated)
-        self.measures.store.commit(moment)
+            store.observe(indicator, max(moment - LATE * self.tick, store.last_at), moment)
+        store.commit(moment)
         cards = tuple(found.cards.values())
         queried = self._asked.fresh(moment)
         return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states, cards, queried)
@@ -160,7 +162,7 @@ class Observer:
             if at > before and at > self.measures.store.last_at:
                 found = self._sort(by_time[at])
                 self._book.step(found.readings, at, spacing=step)
-                self._asked.replay(by_time[at], step)
+                self._asked.replay(by_time[at], at, step)
                 self.measures.store.commit(at)
 
     def _place(self, replicas: Sequence[Target], evacuated: frozenset[str]) -> None:

@@ -76,12 +76,14 @@ class QueryBook:
             since = min(at - memory.answered_at, query.resolution)
             lasted = memory.interval if math.isinf(memory.answered_at) else since
             if lasted > 0 and self._add(query, answers, lasted, query.resolution):
+                self.sorter.store.observe(query.key, at - lasted, at)
                 memory.answered_at = at
 
-    def replay(self, answers: Answers, step: float) -> None:
-        """Add one step of a range."""
+    def replay(self, answers: Answers, at: float, step: float) -> None:
+        """Add one step of a range, the one that ends at ``at``."""
         for memory in self._known.values():
-            self._add(memory.query, answers, step, max(step, memory.query.resolution))
+            if self._add(memory.query, answers, step, max(step, memory.query.resolution)):
+                self.sorter.store.observe(memory.query.key, at - step, at)
 
     def fresh(self, at: float) -> frozenset[str]:
         """Return the keys of the queries that have an answer of about now."""

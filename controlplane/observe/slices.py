@@ -1,11 +1,12 @@
-"""Slices of time as events: each one that is over counts once, as bad or not, or with its share of errors.
+"""Slices of time as events: each counts once, when it ends, as bad or not, or with its share of errors.
 
 A slice without any event is none: nobody was harmed in it, and nobody was served. What was
-before the loop began is added up as far as the windows reach, and spread over that time.
+before the loop began is counted as far as the windows reach, in its own time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -32,11 +33,15 @@ class SliceBook:
         wanted = {slo.spec.slices: slo for slo in slos if slo.spec.slices is not None}
         for key, slo in wanted.items():
             length = slo.spec.budgeting.slice
-            end, known = at // length * length, self._upto.get(key or "")
+            whole = Ask(slo.spec.measure, measures.service.target, slo.spec.threshold)
+            until = min(at, measures.read_until([whole]))
+            if math.isinf(until):
+                continue
+            end, known = until // length * length, self._upto.get(key or "")
             begin = known if known is not None else _beginning(measures, at, end, length)
             if end > begin and key is not None:
                 places = [each for each in targets if each.level in slo.spec.by or each.level == "service"]
-                _count(slo, key, places, measures, (begin, end, at), late=known is None)
+                _count(slo, key, places, measures, (begin, end, at))
                 self._upto[key] = end
             elif key is not None:
                 self._upto.setdefault(key, end)
@@ -56,8 +61,6 @@ def _count(
     places: Sequence[Target],
     measures: Measures,
     span: tuple[float, float, float],
-    *,
-    late: bool,
 ) -> None:
     begin, end, at = span
     length = slo.spec.budgeting.slice
@@ -69,13 +72,8 @@ def _count(
     share = np.divide(good, total, out=np.zeros_like(total), where=seen)
     worth = _worth(slo, share)
     for index, place in enumerate(places):
-        number, well = float(seen[index].sum()), float(worth[index][seen[index]].sum())
         rows = np.array([measures.store.row((key, part, place)) for part in (ALL, GOOD)])
-        amounts = np.array([number, well])
-        if late:
-            measures.store.add_late(rows, amounts, np.full(2, begin), end)
-        else:
-            measures.store.add(rows, amounts)
+        measures.store.add_at(rows, edges[1:], np.array([seen[index], worth[index] * seen[index]]))
 
 
 def _worth(slo: Slo, share: Floats) -> Floats:

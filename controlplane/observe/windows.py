@@ -25,6 +25,9 @@ COARSE_STEP = 300.0
 COARSE_SLOTS = 900
 """Three days and three hours in steps of five minutes; between steps a total is interpolated."""
 
+SEEN = "seen"
+"""The part of a measure that counts the seconds in which it was read."""
+
 
 class _Ring:
     """Running totals at past moments."""
@@ -59,11 +62,14 @@ class _Ring:
 
     def spread(self, rows: Ints, amounts: Floats, since: Floats, now: float) -> None:
         """Give the slots between ``since`` and ``now`` their share of amounts that became known late."""
-        order, times = self.order, self.times
-        for slot, at in zip(order, times, strict=True):
+        first = int(np.searchsorted(self.times, since.min(), side="right"))
+        for slot, at in zip(self.order[first:], self.times[first:], strict=True):
             share = np.clip((at - since) / np.maximum(now - since, 1e-9), 0.0, 1.0)
-            if share.any():
-                np.add.at(self._values[slot], rows, amounts * share)
+            np.add.at(self._values[slot], rows, amounts * share)
+
+    def lift(self, rows: Ints, amounts: Floats) -> None:
+        """Add to each slot, from the oldest to the newest, a column of ``amounts``."""
+        self._values[np.ix_(self.order, rows)] += amounts.T
 
 
 class WindowStore:
@@ -82,6 +88,7 @@ class WindowStore:
         self._coarse = _Ring(coarse_slots)
         self.coarse_step = coarse_step
         self._coarse_last = -np.inf
+        self._read: dict[str, float] = {}
         self.last_at = -np.inf
         """The time of the last commit."""
 
@@ -125,6 +132,36 @@ class WindowStore:
         self._fine.spread(rows, amounts, since, now)
         self._coarse.spread(rows, amounts, since, now)
         self.add(rows, amounts)
+
+    def add_at(self, rows: Ints, moments: Floats, amounts: Floats) -> None:
+        """The same for what happened at these moments up to now, a column of ``amounts`` for each."""
+        self._resize()
+        reached = np.concatenate((np.zeros((rows.size, 1)), np.cumsum(amounts, axis=1)), axis=1)
+        for ring in (self._fine, self._coarse):
+            ring.lift(rows, reached[:, np.searchsorted(moments, ring.times, side="right")])
+        self.add(rows, reached[:, -1])
+
+    def observe(self, measure: str, since: float, at: float) -> None:
+        """Note that what ``measure`` gained from ``since`` until ``at``, the coming commit, is in the rows.
+
+        Time of which nobody ever says this is a hole: it counts for no window.
+        """
+        row, span = self.row((measure, SEEN, "")), at - since
+        self._read[measure] = at
+        if since < self.last_at:
+            self.add_late(np.array([row]), np.array([span]), np.array([since]), at)
+        else:
+            self.add_each((row,), span)
+
+    def read_until(self, measure: str) -> float:
+        """Return up to when ``measure`` was read."""
+        return self._read.get(measure, -np.inf)
+
+    def observed(self, measure: str, windows: Sequence[float]) -> Floats:
+        """Return for how many seconds of each window ``measure`` was read, through all holes."""
+        row = self.find((measure, SEEN, ""))
+        seen = self.sums(np.array([-1 if row is None else row]), windows)[0]
+        return np.asarray(np.minimum(seen, np.asarray(windows)))
 
     def commit(self, at: float) -> None:
         """Keep the present totals as those of ``at``, which must not go backwards."""

@@ -34,4 +34,6 @@ class Filled:
             self.at += TICK
             for (measure, part, target), amount in events.items():
                 self.store.add_each(self.sorter.rows(measure, part, target), amount)
+            for measure in {each[0] for each in events}:
+                self.store.observe(measure, self.at - TICK, self.at)
             self.store.commit(self.at)

@@ -10,6 +10,7 @@ import pytest
 from controlplane.decide import signals
 from controlplane.decide.budgets import BudgetBook
 from controlplane.decide.objectives import exhaustion, statuses
+from controlplane.decide.plan import Plan
 from controlplane.model.objectives import ObjectiveStatus
 from controlplane.model.signals import Verdict
 from controlplane.model.slo import Slo
@@ -39,7 +40,7 @@ class World:
         self.slo, self.store = one, WindowStore()
         self.sorter = Sorter(SERVICE, self.store)
         self.measures = Measures(SERVICE, self.store)
-        self.book, self.slices = BudgetBook(), SliceBook()
+        self.book, self.slices, self.plan = BudgetBook(), SliceBook(), Plan([one], [WHOLE])
         self.at = start.timestamp()
         self.store.commit(self.at)
         self.seen: list[Verdict] = []
@@ -48,11 +49,12 @@ class World:
         self.at += MINUTE
         for part, amount in (("all", total), ("good", total - bad)):
             self.store.add_each(self.sorter.rows("canary", part, REPLICA), amount)
+        self.store.observe("canary", self.at - MINUTE, self.at)
         self.store.commit(self.at)
         self.slices.keep([self.slo], [WHOLE], self.measures, self.at)
-        self.book = self.book.after([self.slo], WHOLE, self.measures, self.at)
+        self.book.count([self.slo], WHOLE, self.measures, self.at)
         sight = signals.Sight(datetime.fromtimestamp(self.at, UTC), {CANARY}, replicas=[REPLICA])
-        found = signals.judge([self.slo], [WHOLE], self.measures, sight)
+        found = signals.judge([self.slo], [WHOLE], self.measures, sight, self.plan)
         self.seen += found
         return found[0]
 

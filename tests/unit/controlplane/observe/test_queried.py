@@ -107,7 +107,7 @@ def test_a_range_is_replayed_step_by_step() -> None:
     }
     for step in range(1, 5):
         given = {f"{RATES.key}/{name}": found for name, found in rows(2.0, 1.0).items()}
-        play.book.replay(given, 900.0)
+        play.book.replay(given, 900.0 * step, 900.0)
         play.measures.store.commit(900.0 * step)
     assert play.counts(WHOLE, 1800) == (1800.0, 3600.0)
 

@@ -66,12 +66,12 @@ def test_an_empty_slice_is_none() -> None:
     assert play.counts(WHOLE) == (1.0, 1.0)
 
 
-def test_what_was_before_the_loop_began_is_spread_over_its_time() -> None:
+def test_what_was_before_the_loop_began_is_counted_in_its_own_time() -> None:
     play = Play(slo())
     play.run(60, 0.0, kept=False)
     play.run(2, 10.0)
     assert play.counts(WHOLE, 300.0)[1] == 3.0
-    assert play.counts(WHOLE, 30.0)[1] < 2.0
+    assert [play.counts(WHOLE, seconds)[1] for seconds in (34.0, 16.0, 4.0)] == [2.0, 1.0, 0.0]
 
 
 def test_slices_that_ended_while_nobody_looked_are_counted_when_somebody_does() -> None:
