@@ -10,6 +10,7 @@ from controlplane.actions.gpu_recycle import GpuRecycle
 from controlplane.actions.halt import Halt
 from controlplane.actions.http_request import HttpRequest
 from controlplane.actions.limits_set import LimitsSet
+from controlplane.actions.limits_tune import LimitsTune
 from controlplane.actions.load_shed import LoadShed
 from controlplane.actions.node_cordon import NodeCordon, NodeUncordon
 from controlplane.actions.node_drain import NodeDrain
@@ -36,6 +37,7 @@ BUILTIN = (
     Halt,
     HttpRequest,
     LimitsSet,
+    LimitsTune,
     LoadShed,
     NodeCordon,
     NodeDrain,

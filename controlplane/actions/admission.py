@@ -1,6 +1,6 @@
 """How actions write what the gateway lets in: on what they read, and never over somebody else's change.
 
-Shared by `limits.set` and `load.shed`. It refuses to decide whom it would be right to refuse.
+Shared by `limits.set`, `limits.tune` and `load.shed`. It refuses to decide whom it would be right to refuse.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from controlplane.actions import weights
 from controlplane.kernel.errors import VersionConflict
 from controlplane.model.action import ActionContext, Change, UndoRecord, UndoResult, UndoStatus
 from controlplane.model.outcome import Failed, FailureKind
@@ -20,6 +21,9 @@ PERMISSIONS = (
     "patch gateway.envoyproxy.io/backendtrafficpolicies",
 )
 _TRIES = 5  # writes of other parts that may come between a read and a write
+
+LIMIT = "limit"
+"""The field of a zone that says how many requests per second are let in; None is any number."""
 
 Look = Callable[[Admission], Any]
 """Returns the part of the admission that is written, as a JSON value."""
@@ -79,6 +83,21 @@ def restore(record: UndoRecord, context: ActionContext, look: Look, put: Put) ->
 def limit_of(target: Target) -> Look:
     """Look at a zone's limit."""
     return lambda admission: admission.limits.get(str(target.zone))
+
+
+def zone_of(name: str, context: ActionContext) -> Target:
+    """Return a zone of the service, or raise `NotFound`."""
+    weights.weight_of(name, weights.read(context))
+    return weights.zone_target(name, context)
+
+
+def put_limit(target: Target, context: ActionContext) -> Put:
+    """Write a zone's limit."""
+
+    def put(limit: int | None, version: str, tag: WriteTag) -> Admission:
+        return context.port(Platform).set_limit(target, limit, expected_version=version, by=tag)
+
+    return put
 
 
 def shed(admission: Admission) -> list[str]:

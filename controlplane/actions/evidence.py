@@ -100,6 +100,15 @@ def clients_of(
     return Evidence(True, "no SLO is broken, with too few requests to judge one")
 
 
+def objective_at(slo: str, target: Target, context: ActionContext, *, since: datetime) -> SignalState | None:
+    """Return how an SLO stands at exactly ``target`` on samples from ``since`` on; None: not known (yet)."""
+    snapshot, _ = _fresh(context)
+    if snapshot is None:
+        return None
+    state = snapshot.signals.get(str(Signal("slo", slo, target)))
+    return state if state is not None and state.good is not None and state.since >= since else None
+
+
 def measured_at(target: Target, context: ActionContext, *, since: datetime) -> Evidence:
     """Tell whether anything that is measured of exactly ``target`` is bad, on samples from ``since`` on.
 

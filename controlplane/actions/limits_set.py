@@ -6,13 +6,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controlplane.actions import admission, weights
+from controlplane.actions import admission
 from controlplane.model.action import Action, ActionContext, Change, Dimension, Touch, UndoRecord, UndoResult
 from controlplane.model.base import Model
 from controlplane.model.outcome import Again, Done, Failed, Outcome
-from controlplane.model.target import Target
-from controlplane.model.topology import Admission, WriteTag
-from controlplane.platforms.port import MAX_LIMIT, Platform
+from controlplane.platforms.port import MAX_LIMIT
 
 
 class LimitParameters(Model):
@@ -50,25 +48,27 @@ class LimitsSet(Action[LimitParameters]):
     }
 
     def touches(self, parameters: LimitParameters, context: ActionContext) -> list[Touch]:
-        return [Touch(_zone(parameters, context), Dimension.NOTHING)]
+        return [Touch(admission.zone_of(parameters.zone, context), Dimension.NOTHING)]
 
     def plan(self, parameters: LimitParameters, context: ActionContext) -> list[Change]:
-        target = _zone(parameters, context)
+        target = admission.zone_of(parameters.zone, context)
         present = admission.limit_of(target)(admission.read(context))
         if present == parameters.requests_per_second:
             return []
-        return [Change(target, "limit", present, parameters.requests_per_second)]
+        return [Change(target, admission.LIMIT, present, parameters.requests_per_second)]
 
     def run(self, parameters: LimitParameters, context: ActionContext) -> Outcome:
-        target = _zone(parameters, context)
+        target = admission.zone_of(parameters.zone, context)
         look = admission.limit_of(target)
         if "before" not in context.state:
             # Kept before anything is written, so that it is the same after a crash.
             before = look(admission.read(context))
             return Again(0.0, {"before": before}, f"{target.name} is at {before}")
         before = context.state["before"]
-        change = Change(target, "limit", before, parameters.requests_per_second)
-        written = admission.write(context, change, look, _put(target, context), ours=[before], part="set")
+        change = Change(target, admission.LIMIT, before, parameters.requests_per_second)
+        written = admission.write(
+            context, change, look, admission.put_limit(target, context), ours=[before], part="set"
+        )
         if isinstance(written, Failed):
             return written
         return Done({"limit": parameters.requests_per_second, "before": before})
@@ -79,16 +79,6 @@ class LimitsSet(Action[LimitParameters]):
 
     def restore(self, record: UndoRecord, context: ActionContext) -> UndoResult:
         target = record.target
-        return admission.restore(record, context, admission.limit_of(target), _put(target, context))
-
-
-def _zone(parameters: LimitParameters, context: ActionContext) -> Target:
-    weights.weight_of(parameters.zone, weights.read(context))
-    return weights.zone_target(parameters.zone, context)
-
-
-def _put(target: Target, context: ActionContext) -> admission.Put:
-    def put(limit: int | None, version: str, tag: WriteTag) -> Admission:
-        return context.port(Platform).set_limit(target, limit, expected_version=version, by=tag)
-
-    return put
+        return admission.restore(
+            record, context, admission.limit_of(target), admission.put_limit(target, context)
+        )

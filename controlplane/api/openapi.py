@@ -26,7 +26,7 @@ def describe() -> str:
     services = Services(
         database=Database("sqlite:///describing-opens-nothing.db", clock),
         clock=clock,
-        validate=lambda _file, _text: (),
+        check=lambda _files: (),
         settings=ApiSettings(environment="any", version="1"),
     )
     document: dict[str, Any] = create_app(services).openapi()

@@ -5,14 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from controlplane.act.byhand import Ask
 from controlplane.api.stream import Timing
 from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Problem
 from controlplane.model.preview import PlaybookPlan
+from controlplane.model.records import Run
 from controlplane.store.database import Database
+
+Files = Sequence[tuple[str, str]]
+"""Texts by the names of their files."""
+
+
+class ByHand(Protocol):
+    """Plans and starts playbooks for people, as `controlplane.act.byhand.Hand` does."""
+
+    def plan(self, ask: Ask) -> PlaybookPlan: ...
+
+    def start(self, ask: Ask) -> Run: ...
+
+
+class Author(Protocol):
+    """What a writer of playbooks needs beside a check."""
+
+    def rehearse(self, files: Files) -> Sequence[Mapping[str, Any]]:
+        """Play the tests among the files, and return each case's result."""
+        ...
+
+    def begin(self, name: str) -> Mapping[str, str]:
+        """Return the texts of a new playbook and its test, by their files' names."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +58,16 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything `create_app` needs. ``validate`` gets (file, text) and returns every mistake and doubt.
+    """Everything `create_app` needs. ``check`` returns every mistake and doubt of texts, looked at together.
 
-    ``schemas`` are the kinds' JSON Schemas by their files' names.
+    ``schemas`` are the kinds' JSON Schemas by their files' names. ``author`` has what writers of
+    playbooks need; ``hand`` what plans and starts them, None where no platform is known.
     """
 
     database: Database
     clock: Clock
-    validate: Callable[[str, str], Sequence[Problem]]
+    check: Callable[[Files], Sequence[Problem]]
     settings: ApiSettings
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    plan: Callable[[Ask], PlaybookPlan] | None = None
+    hand: ByHand | None = None
+    author: Author | None = None

@@ -64,12 +64,17 @@ def read_files(paths: Iterable[Path], *, tests: bool = False) -> list[tuple[str,
 
 def load_files(paths: Iterable[Path], *, tests: bool = False) -> Bundle:
     """Load and check documents; problems are collected in the bundle."""
-    return check_bundle(load_bundle(read_files(paths, tests=tests)), action_registry(), fault_names())
+    return check_texts(read_files(paths, tests=tests))
+
+
+def check_texts(files: Iterable[tuple[str, str]]) -> Bundle:
+    """The same for texts by their files' names, as somebody is editing them."""
+    return check_bundle(load_bundle(files), action_registry(), fault_names())
 
 
 def check_text(file: str, text: str) -> Bundle:
-    """The same for one text that somebody is editing."""
-    return check_bundle(load_bundle([(file, text)]), action_registry(), fault_names())
+    """The same for one text."""
+    return check_texts([(file, text)])
 
 
 def apply_bundle(database: Database, bundle: Bundle, mode: Mode | None = None) -> list[Revision]:

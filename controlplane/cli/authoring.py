@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ import typer
 from controlplane.cli.documents import as_dict
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err, out
 from controlplane.kernel.errors import FleetwardError, InvalidInput
-from controlplane.model.base import NAME_PATTERN
 
 Paths = Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.", exists=True)]
 
@@ -28,19 +26,16 @@ def new(
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the two files go.")] = Path(),
 ) -> None:
     """Write a playbook to begin with, each part explained, and its test. Nothing is overwritten."""
-    from controlplane.cli.skeleton import PLAYBOOK, TEST
+    from controlplane.bootstrap.skeleton import skeleton
 
-    if not re.fullmatch(NAME_PATTERN, name):
-        msg = f"`{name}` is not a name"
-        raise InvalidInput(msg, hint="write lower case letters, digits and dashes")
-    files = {directory / f"{name}.yaml": PLAYBOOK, directory / f"{name}.test.yaml": TEST}
+    files = {directory / file: text for file, text in skeleton(name).items()}
     there = [str(file) for file in files if file.exists()]
     if there:
         msg = f"{there[0]} is there already"
         raise InvalidInput(msg, hint="choose another name, or another --directory")
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
-        file.write_text(text.format(name=name), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         out.print(str(file), markup=False, soft_wrap=True)
 
 

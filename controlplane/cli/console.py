@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
 
 import controlplane
-from controlplane.act.byhand import Hand
 from controlplane.api.app import create_app
 from controlplane.api.auth import issue_admin_token, issue_alert_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
 from controlplane.bootstrap.database import open_database
-from controlplane.bootstrap.documents import check_text, json_schemas
+from controlplane.bootstrap.documents import check_texts, json_schemas
+from controlplane.cli.workshop import LateHand, Workshop
 from controlplane.settings import Settings
 from controlplane.store.database import Database
 
@@ -22,13 +21,6 @@ from controlplane.store.database import Database
 def api_application(settings: Settings) -> FastAPI:
     """Build the API with the console, if the console was built."""
     database = open_database(settings)
-
-    @cache
-    def hand() -> Hand:
-        """Made at the first plan: the platform may come later than the API."""
-        from controlplane.bootstrap.byhand import build_hand
-
-        return build_hand(settings, database)
 
     api_settings = ApiSettings(
         environment=_environment(database),
@@ -40,10 +32,11 @@ def api_application(settings: Settings) -> FastAPI:
         Services(
             database=database,
             clock=database.clock,
-            validate=lambda file, text: check_text(file, text).findings,
+            check=lambda files: check_texts(files).findings,
             settings=api_settings,
             schemas=json_schemas(),
-            plan=lambda ask: hand().plan(ask),
+            hand=LateHand(settings, database),
+            author=Workshop(),
         )
     )
 

@@ -73,7 +73,7 @@ def explain(
     out.print(f"{found.name}: {found.state}, as of {to_rfc3339(whole.evaluated_at)}", markup=False)
     for line in _budget(found):
         out.print(f"  {line}", markup=False, soft_wrap=True)
-    rows = [_tier(found, each) for each in found.tiers]
+    rows = [_tier(each) for each in found.tiers]
     columns = ("tier", "fires at", "long", "short", "events", "says")
     emit_table("Burn rates (least likely)", columns, rows, "No burn-rate tier.")
     targets = [
@@ -105,7 +105,7 @@ def _budget(found: ObjectiveStatus) -> list[str]:
     return lines
 
 
-def _tier(found: ObjectiveStatus, tier: TierStatus) -> tuple[str, ...]:
+def _tier(tier: TierStatus) -> tuple[str, ...]:
     windows = [
         f"{format_duration(window)}: {_times(seen)} ({least:.3g})"
         for window, seen, least in (
@@ -113,20 +113,7 @@ def _tier(found: ObjectiveStatus, tier: TierStatus) -> tuple[str, ...]:
             (tier.short, tier.burn_short, tier.least_short),
         )
     ]
-    return (tier.name, f"{tier.factor:g}", *windows, f"{tier.events:g}", _says(found, tier))
-
-
-def _says(found: ObjectiveStatus, tier: TierStatus) -> str:
-    if tier.fires:
-        return "fires"
-    if tier.events < found.min_events:
-        return f"fewer than {found.min_events:g} events"
-    slow = [
-        name
-        for name, least in (("long", tier.least_long), ("short", tier.least_short))
-        if least < tier.factor
-    ]
-    return f"the {' and the '.join(slow)} window is under its factor" if slow else "its source is not fresh"
+    return (tier.name, f"{tier.factor:g}", *windows, f"{tier.events:g}", tier.says)
 
 
 def _span(found: ObjectiveStatus) -> str:

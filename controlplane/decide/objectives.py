@@ -129,7 +129,7 @@ def exhaustion(left: float | None, rate: float | None, window: float, horizon: f
 def _tier(slo: Slo, number: int, columns: dict[float, _Window], firing: set[str]) -> TierStatus:
     tier = slo.spec.burn_tiers[number]
     long, short = columns[tier.long], columns[tier.short]
-    return TierStatus(
+    found = TierStatus(
         name=tier.name,
         severity=tier.severity,
         factor=tier.factor,
@@ -142,6 +142,20 @@ def _tier(slo: Slo, number: int, columns: dict[float, _Window], firing: set[str]
         events=long.total,
         fires=tier.name in firing,
     )
+    return found.model_copy(update={"says": _says(found, slo.spec.min_events)})
+
+
+def _says(tier: TierStatus, min_events: float) -> str:
+    if tier.fires:
+        return "fires"
+    if tier.events < min_events:
+        return f"fewer than {min_events:g} events"
+    slow = [
+        name
+        for name, least in (("long", tier.least_long), ("short", tier.least_short))
+        if least < tier.factor
+    ]
+    return f"the {' and the '.join(slow)} window is under its factor" if slow else "its source is not fresh"
 
 
 def _place(verdict: Verdict) -> PlaceStatus:

@@ -33,6 +33,7 @@ class TierStatus(Model):
     least_short: float
     events: float = Field(description="events, or slices of time, in the long window")
     fires: bool
+    says: str = Field("", description="that it fires, or why it does not")
 
 
 class PlaceStatus(Model):

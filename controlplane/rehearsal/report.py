@@ -60,10 +60,12 @@ Places = Sequence[tuple[Suite, int]]
 """Cases by their suite and their number in it."""
 
 
-def rehearse(suites: Iterable[Suite], actions: ActionRegistry, only: str = "") -> list[CaseResult]:
+def rehearse(
+    suites: Iterable[Suite], actions: ActionRegistry, only: str = "", hands: int | None = None
+) -> list[CaseResult]:
     """Play every case whose playbook and name contain ``only``, and return the results in order.
 
-    Each case stands alone, so many of them share the cores.
+    Each case stands alone, so many of them share the cores; a process that must not fork says ``hands=1``.
     """
     places = [
         (suite, index)
@@ -71,7 +73,7 @@ def rehearse(suites: Iterable[Suite], actions: ActionRegistry, only: str = "") -
         for index, case in enumerate(suite.test.spec.cases)
         if only.lower() in f"{suite.playbook.name} {case.name}".lower()
     ]
-    hands = min(_cores(), len(places) // FEW)
+    hands = min(_cores() if hands is None else hands, len(places) // FEW)
     if hands > 1:
         with get_context("fork").Pool(hands, _begin, (actions, places)) as pool:
             return pool.map(_play, range(len(places)), chunksize=1 + FEW // 8)

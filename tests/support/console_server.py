@@ -20,7 +20,7 @@ from pathlib import Path
 from controlplane.api.app import create_app, serve
 from controlplane.api.auth import issue_admin_token, issue_login_token
 from controlplane.api.services import ApiSettings, Services
-from controlplane.bootstrap.documents import check_text
+from controlplane.bootstrap.documents import check_texts
 from controlplane.kernel.clock import SystemClock
 from controlplane.store.database import Database
 from tests.support import console_drills, console_story
@@ -65,7 +65,7 @@ def main() -> None:
         Services(
             database=database,
             clock=clock,
-            validate=lambda file, text: check_text(file, text).findings,
+            check=lambda files: check_texts(files).findings,
             settings=ApiSettings(environment="lab", version="0.1.0", console=CONSOLE),
         )
     )

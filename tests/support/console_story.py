@@ -18,6 +18,7 @@ from controlplane.model.states import IncidentState, RunState, StepState
 from controlplane.model.target import Target
 from controlplane.store import tables
 from controlplane.store.transaction import Transaction
+from tests.support import standing
 from tests.support.console_fleet import FAILOVER, SHIFTED_AGO, ago, overview
 
 ZONE_B = "chat/local/zone-b"
@@ -33,6 +34,7 @@ def tell(tx: Transaction) -> None:
     _failover(tx, now)
     _past_runs(tx, now)
     tick(tx, now)
+    standing.told(tx, now)
 
 
 def tick(tx: Transaction, now: datetime) -> None:

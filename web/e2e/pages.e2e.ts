@@ -21,6 +21,12 @@ const pages: [path: string, heading: string][] = [
   ['/drills/run-drill-passed', 'zone-outage'],
   ['/drills/run-drill-failed', 'hanging-engine'],
   ['/drills/run-drill-exercise', 'rolling-restart'],
+  ['/slos', 'SLOs'],
+  ['/slos?state=unknown', 'SLOs'],
+  ['/slos/chat-success', 'chat-success'],
+  ['/slos/chat-few', 'chat-few'],
+  ['/engines', 'Indicators'],
+  ['/engines?engine=tgi', 'Indicators'],
   ['/sign-in', 'Sign in'],
   ['/nowhere', 'Nothing here'],
 ];

@@ -22,6 +22,15 @@ const views: RouteObject[] = [
     path: 'drills/:run',
     lazy: async () => ({ Component: (await import('@/features/drills/ReportPage')).ReportPage }),
   },
+  { path: 'slos', lazy: async () => ({ Component: (await import('@/features/slos/Slos')).Slos }) },
+  {
+    path: 'slos/:name',
+    lazy: async () => ({ Component: (await import('@/features/slos/SloPage')).SloPage }),
+  },
+  {
+    path: 'engines',
+    lazy: async () => ({ Component: (await import('@/features/engines/Engines')).Engines }),
+  },
   { path: 'sign-in', lazy: async () => ({ Component: (await import('@/features/session/SignIn')).SignIn }) },
   { path: '*', element: <NotFound /> },
 ];

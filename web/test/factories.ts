@@ -7,6 +7,8 @@ import type {
   Halt,
   Incident,
   IncidentDetail,
+  Matrix,
+  ObjectiveStatus,
   Overview,
   Run,
   RunDetail,
@@ -345,4 +347,140 @@ export const aReport = (set: Partial<DrillReport> = {}): DrillReport => ({
   leftovers: [],
   yield: [],
   ...set,
+});
+
+export const anObjective = (set: Partial<ObjectiveStatus> = {}): ObjectiveStatus => ({
+  name: 'chat-success',
+  service: 'chat',
+  indicator: 'success',
+  target: 0.999,
+  window: '30d',
+  windowStart: ago(30 * 86_400),
+  counts: 'occurrences',
+  state: 'bad',
+  value: 0.99925,
+  good: 99_925,
+  total: 100_000,
+  observed: 0.6,
+  minEvents: 10,
+  budgetLeft: 0.125,
+  burnRate: 7.2,
+  timeToExhaustion: 90_000,
+  tiers: [
+    {
+      name: 'page-1h',
+      severity: 'page',
+      factor: 14.4,
+      long: 3600,
+      short: 300,
+      burnLong: 20.4,
+      burnShort: null,
+      leastLong: 18.6,
+      leastShort: 0,
+      events: 900,
+      fires: false,
+      says: 'the short window is under its factor',
+    },
+  ],
+  places: [
+    {
+      target: 'chat/local/zone-b',
+      state: 'bad',
+      value: 0.9,
+      samples: 50,
+      firing: ['fast'],
+      detail: 'threshold snapped to 1 s',
+    },
+  ],
+  ...set,
+});
+
+/** What `GET /slos` answers: each service with its objectives. */
+export const objectives = (...items: ObjectiveStatus[]) => ({
+  items: items.length === 0 ? [] : [{ at: NOW, evaluatedAt: NOW, objectives: items }],
+});
+
+const graded = {
+  family: 5,
+  unit: 's',
+  better: 'lower',
+  bound: null,
+  why: '',
+  series: ['vllm:request_time_per_output_token_seconds'],
+  reason: '',
+  notes: [],
+  needs: [],
+  reads: '',
+  with: null,
+} as const;
+
+export const aMatrix = (): Matrix => ({
+  indicators: [
+    {
+      name: 'tpot',
+      family: 5,
+      title: 'Time per output token',
+      unit: 's',
+      better: 'lower',
+      meaning: 'time per output token after the first',
+      formula: 'share of requests at most at the threshold',
+    },
+  ],
+  engines: [
+    {
+      name: 'vllm',
+      title: 'vLLM',
+      generations: [
+        {
+          name: '0.6',
+          indicators: [
+            {
+              ...graded,
+              series: ['vllm:time_per_output_token_seconds'],
+              notes: [],
+              needs: [],
+              indicator: 'tpot',
+              grade: 'bounded',
+              bound: 'estimate',
+              why: 'gaps between output events',
+            },
+          ],
+        },
+        {
+          name: '0.20',
+          indicators: [
+            {
+              ...graded,
+              series: [...graded.series],
+              notes: [],
+              needs: [],
+              indicator: 'tpot',
+              grade: 'exact',
+            },
+          ],
+        },
+      ],
+    },
+    {
+      name: 'tgi',
+      title: 'TGI',
+      generations: [
+        {
+          name: '3',
+          indicators: [
+            {
+              ...graded,
+              series: [],
+              notes: [],
+              needs: ['a gateway'],
+              indicator: 'tpot',
+              grade: 'unavailable',
+              reason: 'the engine does not count it',
+              with: { grade: 'exact', bound: null, sources: ['envoy'], series: [] },
+            },
+          ],
+        },
+      ],
+    },
+  ],
 });

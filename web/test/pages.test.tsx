@@ -7,12 +7,15 @@ import { HttpResponse, http } from 'msw';
 import { describe, expect, it } from 'vitest';
 import {
   aDrill,
+  aMatrix,
   anIncident,
   anIncidentDetail,
+  anObjective,
   anOverview,
   aReport,
   aRunDetail,
   aRunSummary,
+  objectives,
 } from './factories';
 import { answers, fails, never, shell, url } from './handlers';
 import { live, open } from './render';
@@ -93,6 +96,33 @@ const pages: PageCase[] = [
     fullText: '94.2 %',
     empty: aReport({ probes: [], faults: [] }),
     emptyText: 'No probe was judged',
+  },
+  {
+    name: 'SLOs',
+    at: '/slos',
+    path: '/slos',
+    full: objectives(anObjective()),
+    fullText: '12.5 %',
+    empty: objectives(),
+    emptyText: 'No objective is watched',
+  },
+  {
+    name: 'SLO',
+    at: '/slos/chat-success',
+    path: '/slos/chat-success',
+    full: anObjective(),
+    fullText: '75 bad of 100.0k events',
+    empty: anObjective({ tiers: [], places: [] }),
+    emptyText: 'This SLO has no burn-rate tier',
+  },
+  {
+    name: 'Indicators',
+    at: '/engines',
+    path: '/engines',
+    full: aMatrix(),
+    fullText: 'vllm:request_time_per_output_token_seconds',
+    empty: { indicators: [], engines: [] },
+    emptyText: 'No engine is known',
   },
 ];
 

@@ -1,4 +1,4 @@
-"""Validating what an operator writes."""
+"""What writers of playbooks send, and what they are told."""
 
 from __future__ import annotations
 
@@ -17,6 +17,31 @@ class ValidateRequest(Model):
 
     text: str = Field(max_length=MAX_TEXT)
     file: str = Field(default="playbook.yaml", max_length=200)
+
+
+class FileText(Model):
+    """One file by its name and its text."""
+
+    file: str = Field(min_length=1, max_length=200)
+    text: str = Field(max_length=MAX_TEXT)
+
+
+class FilesRequest(Model):
+    """A folder, as the files in it."""
+
+    files: tuple[FileText, ...] = Field(min_length=1, max_length=64)
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        return [(each.file, each.text) for each in self.files]
+
+
+class StartRequest(Model):
+    """On what a playbook is started, with which inputs, and why."""
+
+    target: str = Field(max_length=300, description="service/cluster/zone/node/replica, as far as needed")
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    reason: str = Field("", max_length=500, description="written into the run's journal")
 
 
 class PlanRequest(Model):
@@ -49,3 +74,35 @@ class ValidateResult(Model):
 
     valid: bool
     diagnostics: tuple[Finding, ...]
+
+
+class CaseView(Model):
+    """One case of a PlaybookTest. ``difference``: what was expected and what came, empty when it passed."""
+
+    file: str
+    line: int
+    playbook: str
+    name: str
+    passed: bool
+    difference: tuple[str, ...] = ()
+    why: str = ""
+    error: str = ""
+    virtual_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+class RehearsalResult(Model):
+    """``passed`` and ``failed`` count cases; none is played while a file is not valid."""
+
+    valid: bool
+    diagnostics: tuple[Finding, ...]
+    passed: int = 0
+    failed: int = 0
+    cases: tuple[CaseView, ...] = ()
+
+
+class FormatResult(Model):
+    """The text in the one layout."""
+
+    text: str
+    changed: bool

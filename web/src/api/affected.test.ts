@@ -5,7 +5,8 @@ const event = (type: string) => ({ id: '1', type, data: '{"id":1,"type":"x","ref
 const first = (type: string) => affected(event(type)).map((key) => key[0]);
 
 describe('affected', () => {
-  it('a tick concerns the overview only', () => expect(first('tick')).toEqual(['overview']));
+  it('a tick concerns what is read from the fleet', () =>
+    expect(first('tick')).toEqual(['overview', 'slos']));
 
   it('a run concerns every page that shows runs', () =>
     expect(first('run').toSorted()).toEqual(['drills', 'incidents', 'overview', 'runs']));

@@ -6,6 +6,7 @@ import { drillsKey } from '@/api/drills';
 import { incidentsKey } from '@/api/incidents';
 import { overviewKey } from '@/api/overview';
 import { runsKey } from '@/api/runs';
+import { slosKey } from '@/api/slos';
 import type { ServerEvent } from '@/api/sse';
 
 type Key = readonly unknown[];
@@ -13,7 +14,7 @@ type Key = readonly unknown[];
 const everything: Key[] = [[]];
 
 const byDomain: Record<string, (ref: string) => Key[]> = {
-  tick: () => [overviewKey],
+  tick: () => [overviewKey, slosKey],
   reconnect: () => [],
   incident: () => [incidentsKey, overviewKey],
   approval: () => [runsKey, overviewKey],

@@ -335,6 +335,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/playbooks/fmt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fmt
+         * @description Bring a text into the one layout; comments stay. Refused where that would change what it says.
+         */
+        post: operations["fmt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playbooks/lint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lint
+         * @description The same for the files of a folder, looked at together. Changes nothing.
+         */
+        post: operations["lint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playbooks/new": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * New
+         * @description Return a playbook to begin with, each part explained, and its test.
+         */
+        get: operations["new"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playbooks/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test
+         * @description Play the tests among the files on a fleet in memory, beside the playbooks among them.
+         */
+        post: operations["test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/playbooks/validate": {
         parameters: {
             query?: never;
@@ -369,6 +449,26 @@ export interface paths {
          * @description Show what a playbook would do on the live fleet now, and what the guards say. Changes nothing.
          */
         post: operations["plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playbooks/{name}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Start a playbook. The guards judge it; the mode does not bind what a person starts.
+         */
+        post: operations["run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -873,6 +973,47 @@ export interface components {
             zonesOutAfter: number;
         };
         /**
+         * CaseView
+         * @description One case of a PlaybookTest. ``difference``: what was expected and what came, empty when it passed.
+         */
+        CaseView: {
+            /**
+             * Difference
+             * @default []
+             */
+            difference: string[];
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            /** File */
+            file: string;
+            /** Line */
+            line: number;
+            /** Name */
+            name: string;
+            /** Passed */
+            passed: boolean;
+            /** Playbook */
+            playbook: string;
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds: number;
+            /**
+             * Virtualseconds
+             * @default 0
+             */
+            virtualSeconds: number;
+            /**
+             * Why
+             * @default
+             */
+            why: string;
+        };
+        /**
          * Decision
          * @description One decision about one trigger, also one not to act. ``outcome`` is what came of it.
          */
@@ -1301,6 +1442,24 @@ export interface components {
             message: string;
         };
         /**
+         * FileText
+         * @description One file by its name and its text.
+         */
+        FileText: {
+            /** File */
+            file: string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * FilesRequest
+         * @description A folder, as the files in it.
+         */
+        FilesRequest: {
+            /** Files */
+            files: components["schemas"]["FileText"][];
+        };
+        /**
          * Finding
          * @description A mistake, or with severity `warning` a doubt; ``code`` names the check that found it and is stable.
          */
@@ -1328,6 +1487,16 @@ export interface components {
             severity: "error" | "warning";
             /** Suggestion */
             suggestion: string | null;
+        };
+        /**
+         * FormatResult
+         * @description The text in the one layout.
+         */
+        FormatResult: {
+            /** Changed */
+            changed: boolean;
+            /** Text */
+            text: string;
         };
         /**
          * GenerationView
@@ -2156,6 +2325,31 @@ export interface components {
             ttftP95: number | null;
         };
         /**
+         * RehearsalResult
+         * @description ``passed`` and ``failed`` count cases; none is played while a file is not valid.
+         */
+        RehearsalResult: {
+            /**
+             * Cases
+             * @default []
+             */
+            cases: components["schemas"]["CaseView"][];
+            /** Diagnostics */
+            diagnostics: components["schemas"]["Finding"][];
+            /**
+             * Failed
+             * @default 0
+             */
+            failed: number;
+            /**
+             * Passed
+             * @default 0
+             */
+            passed: number;
+            /** Valid */
+            valid: boolean;
+        };
+        /**
          * ReplicaCell
          * @description One engine. ``canary`` is the last probe's verdict: True right and in time, None not probed.
          */
@@ -2450,6 +2644,27 @@ export interface components {
             state: "fresh" | "stale" | "lost";
         };
         /**
+         * StartRequest
+         * @description On what a playbook is started, with which inputs, and why.
+         */
+        StartRequest: {
+            /** Inputs */
+            inputs?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Reason
+             * @description written into the run's journal
+             * @default
+             */
+            reason: string;
+            /**
+             * Target
+             * @description service/cluster/zone/node/replica, as far as needed
+             */
+            target: string;
+        };
+        /**
          * Status
          * @description A word, for people; probes read the HTTP status.
          */
@@ -2540,6 +2755,12 @@ export interface components {
             long: number;
             /** Name */
             name: string;
+            /**
+             * Says
+             * @description that it fires, or why it does not
+             * @default
+             */
+            says: string;
             /** Severity */
             severity: string;
             /**
@@ -3407,6 +3628,180 @@ export interface operations {
             };
         };
     };
+    fmt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValidateRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormatResult"];
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    lint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FilesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidateResult"];
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    new: {
+        parameters: {
+            query: {
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileText"][];
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FilesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RehearsalResult"];
+                };
+            };
+            /** @description `signed_out` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
     validate: {
         parameters: {
             query?: never;
@@ -3467,6 +3862,92 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description `signed_out` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_allowed` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `refused` */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

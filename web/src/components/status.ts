@@ -27,7 +27,7 @@ const group = (tone: Tone, icon: TablerIcon, ...names: string[]) =>
 
 const looks = new Map<string, Look>([
   ...group('ok', IconCircleCheck, 'healthy', 'succeeded', 'passed', 'allow', 'fresh', 'done', 'run'),
-  ...group('ok', IconCircleCheck, 'resolved', 'recovered', 'verifiedClear', 'auto'),
+  ...group('ok', IconCircleCheck, 'resolved', 'recovered', 'verifiedClear', 'auto', 'good', 'exact'),
   ...group('ok', IconShieldCheck, 'mitigated'),
   ...group('busy', IconLoader2, 'progressing', 'running', 'verifying', 'recovering', 'injecting', 'again'),
   ...group('busy', IconClock, 'queued', 'waiting', 'wait', 'armed', 'approve'),
@@ -40,14 +40,16 @@ const looks = new Map<string, Look>([
     'withheld',
     'foreign',
     'interrupted',
+    'bounded',
   ),
   ...group('bad', IconFlame, 'firing'),
-  ...group('bad', IconCircleX, 'failed', 'lost', 'stuck'),
+  ...group('bad', IconCircleX, 'failed', 'lost', 'stuck', 'bad'),
   ...group('bad', IconBan, 'refuse', 'refused'),
   ...group('drill', IconFlame, 'injected', 'verified'),
   ...group('idle', IconArrowBackUp, 'undone', 'undoing', 'kept'),
   ...group('idle', IconPlayerPause, 'suspended', 'observe', 'observed', 'dryRun'),
   ...group('idle', IconCircleDashed, 'skipped', 'superseded', 'notMatched', 'pending', 'planned', 'aborted'),
+  ...group('idle', IconCircleDashed, 'quiet', 'unavailable'),
   ...group('idle', IconHandStop, 'cancelled'),
   ...group('idle', IconHelpCircle, 'unknown'),
 ]);

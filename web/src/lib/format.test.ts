@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { count, duration, inline, latency, NONE, percent } from '@/lib/format';
+import { count, duration, inline, latency, NONE, percent, times } from '@/lib/format';
 
 describe('what is not known', () => {
   it.each([null, undefined, Number.NaN, Number.POSITIVE_INFINITY])('is a dash, not a zero: %s', (value) => {
@@ -55,6 +55,17 @@ describe('duration', () => {
     [86_400 * 2 + 3600 * 4, '2 d 4 h'],
     [-21, '-21 s'],
   ])('%s s is %s', (value, shown) => expect(duration(value)).toBe(shown));
+});
+
+describe('times', () => {
+  it.each([
+    [7.2, '7.2×'],
+    [14.4, '14.4×'],
+    [0.0312, '0.0312×'],
+    [1000.04, '1000×'],
+    [0, '0×'],
+    [null, '—'],
+  ])('%s is %s', (value, words) => expect(times(value)).toBe(words));
 });
 
 describe('inline', () => {

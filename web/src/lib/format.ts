@@ -36,6 +36,11 @@ export function percent(ratio: Maybe, digits?: number): string {
   return `${one.format(value)} %`;
 }
 
+/** A rate as a multiple: 7.2×, 0.03×, 14.4×. */
+export function times(value: Maybe): string {
+  return known(value) ? `${Number(value.toPrecision(3))}×` : NONE;
+}
+
 /** A latency: 38 ms, 420 ms, 1.24 s. */
 export function latency(seconds: Maybe): string {
   if (!known(seconds)) return NONE;

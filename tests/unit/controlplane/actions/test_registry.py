@@ -27,6 +27,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "halt": {"reason": "look first", "for": "30m"},
     "http.request": {"url": "http://tickets.example.com/t", "method": "PUT", "body": {"a": 1}},
     "limits.set": {"zone": "zone-a", "requestsPerSecond": 5},
+    "limits.tune": {"zone": "zone-a", "slo": "tpot", "within": "10s"},
     "load.shed": {"tiers": ["batch"]},
     "node.cordon": {"node": "node-a1"},
     "node.drain": {"node": "node-a1"},
@@ -59,6 +60,8 @@ every_action = pytest.mark.parametrize("action", ACTIONS, ids=lambda action: act
 def driver(action: Action[Any]) -> StepDriver:
     step = StepDriver(action, **EXAMPLES[action.name])
     step.metrics.values = [0.0]
+    if action.name == "limits.tune":
+        step.signals.slo = False
     if action.name == "traffic.restore":
         step.set_weight(0)
     if action.name == "replica.restore":

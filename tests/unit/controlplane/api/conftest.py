@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from controlplane.api.app import create_app
 from controlplane.api.auth import issue_admin_token
 from controlplane.api.services import ApiSettings, Services
-from controlplane.bootstrap.documents import check_text
+from controlplane.bootstrap.documents import check_texts
 from controlplane.kernel.clock import VirtualClock
 from controlplane.store.database import Database
 from tests.support import console_drills, console_story
@@ -79,7 +79,7 @@ def services(database: Database, clock: VirtualClock, console: Path) -> Services
     return Services(
         database=database,
         clock=clock,
-        validate=lambda file, text: check_text(file, text).findings,
+        check=lambda files: check_texts(files).findings,
         settings=ApiSettings(
             environment="lab", version="1.2.3", console=console, hosts=("fleet.example:8443",)
         ),

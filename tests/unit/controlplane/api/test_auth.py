@@ -53,7 +53,7 @@ def test_the_admin_token_as_bearer_may_write(client: TestClient, bearer: dict[st
 @pytest.mark.timeout(30)  # the whole API is described
 def test_every_writing_route_asks_who_writes(client: TestClient) -> None:
     document = client.get("/api/v1/openapi.json").json()
-    reading = {"/api/v1/playbooks/validate", "/api/v1/playbooks/{name}/plan"}
+    reading = {f"/api/v1/playbooks/{what}" for what in ("validate", "lint", "fmt", "{name}/plan")}
     open_to_all = {"/api/v1/auth/exchange", *reading}
     writing = [
         (path, method)

@@ -18,7 +18,7 @@ def test_what_the_controller_left_is_listed_by_service(client: TestClient, datab
     assert client.get("/api/v1/slos").json() == {"items": []}
     leave(database)
     listed = client.get("/api/v1/slos").json()["items"]
-    assert [each["name"] for each in listed[0]["objectives"]] == ["chat-success", "chat-few"]
+    assert [each["name"] for each in listed[0]["objectives"]] == ["chat-success", "chat-few", "chat-ttft"]
     one = client.get("/api/v1/slos/chat-success").json()
     assert (one["budgetLeft"], one["timeToExhaustion"], one["state"]) == (0.25, 90000.0, "bad")
 

@@ -85,8 +85,19 @@ def test_a_total_outage_fires_at_once_and_spends_the_budget() -> None:
     assert status.time_to_exhaustion == 0.0
     page = status.tiers[0]
     assert page.burn_long == pytest.approx(1000, rel=0.01)
-    assert (page.fires, page.events) == (True, 6000.0)
+    assert (page.fires, page.events, page.says) == (True, 6000.0, "fires")
     assert page.least_long < 1000
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [(1.0, "fewer than 10 events"), (100.0, "the long and the short window is under its factor")],
+)
+def test_a_tier_that_does_not_fire_says_why(events: float, says: str) -> None:
+    world = World(slo(minEvents=10))
+    for _ in range(5):
+        world.minute(events)
+    assert {tier.says for tier in world.status().tiers} == {says}
 
 
 @pytest.mark.parametrize("bad", [0.0, 100.0])

@@ -1,8 +1,10 @@
 import {
   IconAlertTriangle,
   IconFlask,
+  IconGauge,
   IconLayoutDashboard,
   IconRoute,
+  IconTargetArrow,
   type TablerIcon,
 } from '@tabler/icons-react';
 import { t } from '@/texts';
@@ -13,4 +15,6 @@ export const pages: { path: string; title: string; icon: TablerIcon }[] = [
   { path: '/incidents', title: t.nav.incidents, icon: IconAlertTriangle },
   { path: '/runs', title: t.nav.runs, icon: IconRoute },
   { path: '/drills', title: t.nav.drills, icon: IconFlask },
+  { path: '/slos', title: t.nav.slos, icon: IconTargetArrow },
+  { path: '/engines', title: t.nav.engines, icon: IconGauge },
 ];

@@ -9,6 +9,8 @@ export const shell = {
     incidents: 'Incidents',
     runs: 'Runs',
     drills: 'Drills',
+    slos: 'SLOs',
+    engines: 'Indicators',
   },
   scheme: {
     label: 'Colour scheme',

@@ -56,6 +56,12 @@ export const words: Record<string, string> = {
   fresh: 'Fresh',
   stale: 'Stale',
   lost: 'Lost',
+  // objectives
+  good: 'Within',
+  bad: 'Out',
+  quiet: 'Quiet',
+  page: 'Page',
+  ticket: 'Ticket',
   // modes
   observe: 'Observe only',
   dryRun: 'Dry run',

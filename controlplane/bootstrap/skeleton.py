@@ -1,9 +1,14 @@
-"""What `fleetward playbook new` writes: a playbook that works as it stands, explained, and its test.
+"""What an author begins with: a playbook that works as it stands, explained, and its test.
 
 The loader and the test run hold both in this project's own tests, so that a first attempt begins green.
 """
 
 from __future__ import annotations
+
+import re
+
+from controlplane.kernel.errors import InvalidInput
+from controlplane.model.base import NAME_PATTERN
 
 PLAYBOOK = """\
 # Check it:  fleetward validate {name}.yaml     Test it:  fleetward playbook test {name}.yaml
@@ -68,3 +73,12 @@ spec:
           - {{id: shift, with: {{zone: zone-a, weight: 0}}, outputs: {{weight: 0}}}}
         fleet: {{weights: {{zone-a: 0}}}}
 """
+
+
+def skeleton(name: str) -> dict[str, str]:
+    """Return the texts of a playbook called ``name`` and of its test, by their files' names."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        msg = f"`{name}` is not a name"
+        raise InvalidInput(msg, hint="write lower case letters, digits and dashes")
+    files = {f"{name}.yaml": PLAYBOOK, f"{name}.test.yaml": TEST}
+    return {file: text.format(name=name) for file, text in files.items()}
