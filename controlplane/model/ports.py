@@ -7,7 +7,7 @@ actions through ``context.port``. `SignalReader` stands beside the contract of a
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from controlplane.model.base import Model
 from controlplane.model.records import Freeze, Halt
 
 Severity = Literal["info", "warning", "critical"]
+S = TypeVar("S", bound=Halt | Freeze)
 
 
 class Metrics(Protocol):
@@ -56,36 +57,28 @@ class Notifier(Protocol):
         ...
 
 
-class Halts(Protocol):
-    """Port: stops of automation, kept where every run looks before each step."""
+class Stops(Protocol[S]):
+    """Port: what stops something for a time, kept where those look who are stopped."""
 
-    def add(self, halt: Halt) -> Halt:
-        """Put a halt in force; one with its id that is there already is left and returned as it stands."""
+    def add(self, stop: S, /) -> S:
+        """Put a stop in force; one with its id that is there already is left and returned as it stands."""
         ...
 
-    def get(self, halt_id: str) -> Halt | None:
-        """Return a halt, lifted or not; None when there never was one."""
+    def get(self, stop_id: str, /) -> S | None:
+        """Return a stop, lifted or not; None when there never was one."""
         ...
 
-    def lift(self, halt_id: str) -> Halt:
-        """End a halt; lifting a lifted one changes nothing. Raises `NotFound`."""
+    def lift(self, stop_id: str, /) -> S:
+        """End a stop; lifting a lifted one changes nothing. Raises `NotFound`."""
         ...
 
 
-class Freezes(Protocol):
-    """Port: freezes of a service's changes, kept where guards and drills look."""
+class Halts(Stops[Halt], Protocol):
+    """Port: stops of automation; every run looks before each step."""
 
-    def add(self, freeze: Freeze) -> Freeze:
-        """Put a freeze in force; one with its id that is there already is left and returned as it stands."""
-        ...
 
-    def get(self, freeze_id: str) -> Freeze | None:
-        """Return a freeze, lifted or not; None when there never was one."""
-        ...
-
-    def lift(self, freeze_id: str) -> Freeze:
-        """End a freeze; lifting a lifted one changes nothing. Raises `NotFound`."""
-        ...
+class Freezes(Stops[Freeze], Protocol):
+    """Port: freezes of a service's changes; guards and drills look."""
 
 
 class HttpCall(Model):

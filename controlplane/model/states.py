@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from controlplane.kernel.errors import Conflict
 
 
-class RunState(StrEnum):
+class State(StrEnum):
+    """A state of something: it knows what may follow it."""
+
+    @property
+    def followers(self) -> frozenset[Self]:
+        """The states that may follow; none after a final one."""
+        raise NotImplementedError
+
+
+class RunState(State):
     QUEUED = "queued"
     """Waits for its turn: a concurrency group, or blast radius that another run holds."""
     RUNNING = "running"
@@ -26,8 +35,12 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     SUPERSEDED = "superseded"
 
+    @property
+    def followers(self) -> frozenset[RunState]:
+        return RUN_MOVES[self]
 
-class StepState(StrEnum):
+
+class StepState(State):
     PENDING = "pending"
     RUNNING = "running"
     WAITING = "waiting"
@@ -37,8 +50,12 @@ class StepState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @property
+    def followers(self) -> frozenset[StepState]:
+        return STEP_MOVES[self]
 
-class IncidentState(StrEnum):
+
+class IncidentState(State):
     PENDING = "pending"
     """Bad, not yet for long enough."""
     FIRING = "firing"
@@ -48,8 +65,12 @@ class IncidentState(StrEnum):
     UNKNOWN = "unknown"
     """The observer lost sight of it: neither healthy nor bad."""
 
+    @property
+    def followers(self) -> frozenset[IncidentState]:
+        return INCIDENT_MOVES[self]
 
-class FaultState(StrEnum):
+
+class FaultState(State):
     PLANNED = "planned"
     ARMED = "armed"
     """Undo and expiry are stored."""
@@ -64,8 +85,12 @@ class FaultState(StrEnum):
     STUCK = "stuck"
     """Could not be taken back; an operator must look."""
 
+    @property
+    def followers(self) -> frozenset[FaultState]:
+        return FAULT_MOVES[self]
 
-S = TypeVar("S", bound=StrEnum)
+
+S = TypeVar("S", bound=State)
 Moves = Mapping[S, frozenset[S]]
 
 
@@ -124,28 +149,16 @@ FAULT_MOVES = _moves(
 )
 
 
-_TABLES: dict[type[StrEnum], Moves[StrEnum]] = {
-    RunState: RUN_MOVES,  # type: ignore[dict-item]
-    StepState: STEP_MOVES,  # type: ignore[dict-item]
-    IncidentState: INCIDENT_MOVES,  # type: ignore[dict-item]
-    FaultState: FAULT_MOVES,  # type: ignore[dict-item]
-}
-
-
-def is_final(state: StrEnum) -> bool:
+def is_final(state: State) -> bool:
     """Tell whether nothing can follow ``state``."""
-    return not _table(state)[state]
+    return not state.followers
 
 
 def check_move(old: S, new: S) -> S:
     """Return ``new`` if it may follow ``old``; raise `Conflict` that says what may."""
-    allowed = _table(old)[old]
+    allowed = old.followers
     if new not in allowed:
         valid = ", ".join(sorted(allowed)) or "nothing: it is final"
         msg = f"{type(old).__name__} cannot go from {old} to {new}"
         raise Conflict(msg, hint=f"from {old}: {valid}")
     return new
-
-
-def _table(state: S) -> Moves[S]:
-    return _TABLES[type(state)]  # type: ignore[return-value]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Table, bindparam, func, or_, select
@@ -22,6 +21,7 @@ from controlplane.model.states import (
     FaultState,
     IncidentState,
     RunState,
+    State,
     StepState,
     check_move,
     is_final,
@@ -48,7 +48,7 @@ class Move:
 
     tx: Transaction
     record: Any
-    new: StrEnum
+    new: State
     reason: str
     at: datetime
     values: dict[str, Any]
@@ -62,7 +62,7 @@ class Move:
 def move(
     tx: Transaction,
     record: R,
-    new: StrEnum,
+    new: State,
     reason: str = "",
     at: datetime | None = None,
     *,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from controlplane.kernel.clock import Clock, VirtualClock
 from controlplane.kernel.errors import Ambiguous
@@ -35,6 +35,7 @@ from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 
 T = TypeVar("T")
+S = TypeVar("S", Halt, Freeze)
 
 SERVICE = Service.model_validate(
     {
@@ -135,39 +136,21 @@ class Outbox:
 
 
 @dataclass
-class FreezeBook:
-    """`Freezes` in a dictionary."""
+class Book(Generic[S]):
+    """`Halts` or `Freezes` in a dictionary."""
 
     clock: VirtualClock
-    freezes: dict[str, Freeze] = field(default_factory=dict)
+    kept: dict[str, S] = field(default_factory=dict)
 
-    def add(self, freeze: Freeze) -> Freeze:
-        return self.freezes.setdefault(freeze.id, freeze)
+    def add(self, stop: S, /) -> S:
+        return self.kept.setdefault(stop.id, stop)
 
-    def get(self, freeze_id: str) -> Freeze | None:
-        return self.freezes.get(freeze_id)
+    def get(self, stop_id: str, /) -> S | None:
+        return self.kept.get(stop_id)
 
-    def lift(self, freeze_id: str) -> Freeze:
-        self.freezes[freeze_id] = self.freezes[freeze_id].model_copy(update={"lifted_at": self.clock.now()})
-        return self.freezes[freeze_id]
-
-
-@dataclass
-class HaltBook:
-    """`Halts` in a dictionary."""
-
-    clock: VirtualClock
-    halts: dict[str, Halt] = field(default_factory=dict)
-
-    def add(self, halt: Halt) -> Halt:
-        return self.halts.setdefault(halt.id, halt)
-
-    def get(self, halt_id: str) -> Halt | None:
-        return self.halts.get(halt_id)
-
-    def lift(self, halt_id: str) -> Halt:
-        self.halts[halt_id] = self.halts[halt_id].model_copy(update={"lifted_at": self.clock.now()})
-        return self.halts[halt_id]
+    def lift(self, stop_id: str, /) -> S:
+        self.kept[stop_id] = self.kept[stop_id].model_copy(update={"lifted_at": self.clock.now()})
+        return self.kept[stop_id]
 
 
 @dataclass
@@ -281,8 +264,8 @@ class StepDriver:
         self.signals = Signals(self.clock)
         self.metrics = Numbers()
         self.outbox = Outbox()
-        self.halts = HaltBook(self.clock)
-        self.freezes = FreezeBook(self.clock)
+        self.halts: Book[Halt] = Book(self.clock)
+        self.freezes: Book[Freeze] = Book(self.clock)
         self.web = FakeWeb()
         self.engines = FakeEngines()
         self.action = action

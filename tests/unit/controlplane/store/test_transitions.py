@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from enum import StrEnum
 from itertools import product
 from typing import Any
 
@@ -20,6 +19,7 @@ from controlplane.model.states import (
     FaultState,
     IncidentState,
     RunState,
+    State,
     StepState,
     is_final,
 )
@@ -74,7 +74,7 @@ def a_fault(tx: Transaction, clock: VirtualClock, state: FaultState) -> Any:
     ],
 )
 def test_exactly_the_allowed_moves_are_made(
-    database: Database, clock: VirtualClock, make: Make, states: type[StrEnum], allowed: Any
+    database: Database, clock: VirtualClock, make: Make, states: type[State], allowed: Any
 ) -> None:
     for number, (old, new) in enumerate(product(states, states)):
         with database.transaction() as tx:

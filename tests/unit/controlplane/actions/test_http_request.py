@@ -1,16 +1,11 @@
-"""`halt` and `http.request`: once, with an end, and never blindly twice."""
+"""`http.request`: once, and never blindly twice."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from controlplane.actions.halt import Halt
 from controlplane.actions.http_request import HttpRequest
-from controlplane.kernel.clock import to_rfc3339
 from controlplane.kernel.errors import Ambiguous, Refused
-from controlplane.model.action import UndoStatus
 from controlplane.model.outcome import Again, Done, Failed, FailureKind
 from controlplane.model.ports import HttpAnswer
 from tests.support.steps import StepDriver
@@ -18,54 +13,8 @@ from tests.support.steps import StepDriver
 URL = "https://tickets.example.com/t"
 
 
-def halt(**with_: Any) -> StepDriver:
-    return StepDriver(Halt(), reason="look first", **{"for": "30m", **with_})
-
-
 def request(**with_: Any) -> StepDriver:
     return StepDriver(HttpRequest(), url=URL, **with_)
-
-
-def test_a_halt_is_raised_for_the_service_with_a_reason_and_an_end() -> None:
-    step = halt(zone="zone-a")
-    began = step.clock.now()
-
-    outcome = step.run()
-
-    (stands,) = step.halts.halts.values()
-    assert (stands.service, stands.zone, stands.reason, stands.by) == (
-        "chat",
-        "zone-a",
-        "look first",
-        "run run-1",
-    )
-    assert stands.expires_at == began + timedelta(minutes=30)
-    assert outcome == Done({"halt": stands.id, "until": to_rfc3339(stands.expires_at)})
-
-
-def test_a_halt_without_an_end_is_refused() -> None:
-    with pytest.raises(ValidationError, match="for"):
-        StepDriver(Halt(), reason="look first")
-
-
-def test_a_crash_raises_no_second_halt_and_does_not_prolong_the_first() -> None:
-    step = halt()
-    step.crash()
-    (first,) = step.halts.halts.values()
-    step.clock.advance(60)
-
-    assert isinstance(step.run(), Done)
-    assert list(step.halts.halts.values()) == [first]
-
-
-def test_undo_lifts_the_halt_and_leaves_one_that_was_lifted() -> None:
-    step = halt()
-    step.run()
-
-    assert [result.status for result in step.undo()] == [UndoStatus.UNDONE]
-    (lifted,) = step.halts.halts.values()
-    assert lifted.lifted_at == step.clock.now()
-    assert [result.detail for result in step.undo()] == [f"{lifted.id} is lifted already"]
 
 
 def test_an_answer_is_read_as_json_where_it_is() -> None:
