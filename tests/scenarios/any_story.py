@@ -3,11 +3,12 @@
 Two workers that die, or are stopped and come back, at any commit or effect; messages lost, doubled
 and late; zones that fail and are well again; drills that take a zone out; people who start, approve,
 reject, pause, cancel, retry, undo, halt, and change weights behind our back; a platform that does
-not answer. What is held against that is `tests.support.any_truth`. Told by `tests.scenarios.test_any_story`.
+not answer. What is held against that is `tests.support.any_truth`. Told by `tests.scenarios.test_any_story`,
+as it comes, and by `tests.scenarios.test_directed_stories`, by hand.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import ClassVar
 
@@ -29,6 +30,8 @@ from controlplane.act.take_back import undo_run
 from controlplane.kernel.errors import Ambiguous, Conflict, InvalidInput, NotFound, Refused, Unavailable
 from controlplane.kernel.ids import new_id
 from controlplane.model.identity import Role
+from controlplane.model.playbook import Playbook
+from controlplane.model.policy import Policy
 from controlplane.model.records import Halt
 from controlplane.platforms.memory import When
 from controlplane.store.transaction import Transaction
@@ -52,11 +55,15 @@ class AnyStory(RuleBasedStateMachine):
     @initialize(shape=SHAPES, data=st.data())
     def begin(self, shape: Shape, data: st.DataObject) -> None:
         found = data.draw(playbooks(shape))
-        self.world = World(self.database, shape, data.draw(policies()), found)
+        self.make_world(shape, data.draw(policies()), found)
+        self.somebody_starts_one("one", 1)
+
+    def make_world(self, shape: Shape, policy: Policy, found: Sequence[Playbook]) -> None:
+        """Make the world that the story is of, with nothing going on in it."""
+        self.world = World(self.database, shape, policy, found)
         self.truth = Truth(self.world)
         self.halts: list[str] = []
         self.cut: set[str] = set()
-        self.somebody_starts_one("one", 1)
 
     def few(self) -> bool:
         return len(self.there.runs()) < FEW
@@ -258,5 +265,6 @@ class AnyStory(RuleBasedStateMachine):
                 break
             self.world.run_on(60.0)
         self.truth.look()
-        assert self.world.active() == []
+        left = self.world.active()
+        assert left == [], f"it never ends: {left}"
         assert (self.world.drills.standing(), self.world.drills.lost()) == ([], set())

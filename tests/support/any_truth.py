@@ -21,6 +21,12 @@ from tests.support.any_effects import FIELDS
 from tests.support.any_outside import Outside
 from tests.support.any_world import World
 
+NAMED = (
+    *("halted by", "paused by", "waits for", "proving", "step "),
+    *("cannot look before the start", "cannot keep back yet", "undo of", "notifying"),
+)
+"""What a run may say that it waits for begins so."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -53,7 +59,7 @@ class Truth:
 
     def look(self) -> None:
         """Check everything that must hold at any time."""
-        assert self.world.problems == []
+        assert self.world.problems == [], self.world.problems
         _, halted, seen = self._read()
         writes = self.world.platform.writes()
         undo = {each.run.id: each.undo for each in seen}
@@ -177,11 +183,11 @@ class Truth:
     def _waits_for_something(self, each: Seen, ledger: list[OutOfService]) -> None:
         """Check that what a run says it waits for is there."""
         run, words = each.run, each.run.waiting
-        assert words, (run, each.steps)
+        assert words.startswith(NAMED), (run, each.steps)
         if words.startswith("halted by"):
             with self.world.database.reading() as tx:
                 assert tx.halts.in_force(), run
-        if found := re.search(r"\((run\w+)\) of group", words):
+        if found := re.search(r"\((run-\w+)\) of group", words):
             with self.world.database.reading() as tx:
                 assert not is_final(tx.runs.get(found.group(1)).state), run
         if "waits for approval" in words:

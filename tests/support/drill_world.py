@@ -38,6 +38,7 @@ from controlplane.model.target import Target
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
+from tests.support.rig import fresh_database
 from tests.support.steps import Signals
 from tests.unit.chaos.drills.rows import RATE, refused, request, slow
 
@@ -56,8 +57,7 @@ class World:
     def __init__(self, folder: Path, controlplane: Controlplane) -> None:
         self.clock = VirtualClock()
         self.driver = MemoryDriver(self.clock, NODES)
-        self.database = Database(f"sqlite:///{folder}/fleetward.db", self.clock)
-        self.database.migrate()
+        self.database = fresh_database(folder, self.clock)
         faults: FaultRegistry = FaultRegistry("fault")
         register_faults(faults)
         self.ports = DrillPorts(self.driver, self, faults, folder / "reports")

@@ -14,8 +14,8 @@ from chaos.reaper import STUCK_EVERY, Reaper
 from controlplane.kernel.clock import VirtualClock
 from controlplane.model.records import FaultRecord, Halt, Run
 from controlplane.model.states import FaultState, RunState
-from controlplane.store.database import Database
 from controlplane.store.transitions import move
+from tests.support.rig import fresh_database
 
 NODES = {"zone-a": ("node-a1",), "zone-b": ("node-b1",)}
 
@@ -25,8 +25,7 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.clock = VirtualClock()
-        self.database = Database(f"sqlite:///{folder}/fleetward.db", self.clock)
-        self.database.migrate()
+        self.database = fresh_database(folder, self.clock)
         self.driver = MemoryDriver(self.clock, NODES)
         faults: FaultRegistry = FaultRegistry("fault")
         register(faults)

@@ -14,6 +14,7 @@ from controlplane.kernel.clock import VirtualClock
 from controlplane.model.records import FaultRecord
 from controlplane.model.states import FaultState
 from controlplane.store.database import Database
+from tests.support.rig import fresh_database
 
 NODES = {f"zone-{letter}": (f"node-{letter}1", f"node-{letter}2") for letter in "abc"}
 TARGETS = {
@@ -39,8 +40,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def database(tmp_path: Path, clock: VirtualClock) -> Iterator[Database]:
-    database = Database(f"sqlite:///{tmp_path}/fleetward.db", clock)
-    database.migrate()
+    database = fresh_database(tmp_path, clock)
     yield database
     database.close()
 

@@ -16,6 +16,7 @@ from controlplane.bootstrap.documents import check_texts
 from controlplane.kernel.clock import VirtualClock
 from controlplane.store.database import Database
 from tests.support import console_drills, console_story
+from tests.support.rig import fresh_database
 
 
 @pytest.fixture
@@ -27,9 +28,7 @@ def clock() -> VirtualClock:
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database, made once and copied for each test."""
     file = tmp_path_factory.mktemp("empty") / "api.db"
-    made = Database(f"sqlite:///{file}", VirtualClock())
-    made.migrate()
-    made.close()
+    fresh_database(file.parent, VirtualClock(), file.name).close()
     return file
 
 
