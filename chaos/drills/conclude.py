@@ -83,7 +83,7 @@ def conclude(case: Case, truth: Truth, *, ended_at: datetime, aborted: str | Non
     course = course_of(case, truth, aborted)
     reports = all_probes(case, truth, course, _values(case)) if case.injected_at is not None else []
     broken = [_broken(one) for one in reports if one.good is False]
-    course = replace(course, broken=(*_unfinished(case), *broken))
+    course = replace(course, broken=(*_unfinished(case), *_absent(case), *broken))
     report = _report(case, truth, course, reports, ended_at)
     stored = StoredReport(report=report, html=reporting.html(report), junit=reporting.junit(report))
     reporting.save(case.ports.reports, stored, result_of(report))
@@ -238,6 +238,13 @@ def _unfinished(case: Case) -> list[str]:
     return [f"{run.name} ({run.id}) did not succeed: {run.state}: {run.reason}"]
 
 
+def _absent(case: Case) -> list[str]:
+    wanted = case.drill.spec.recovery
+    if not wanted.required or case.injected_at is None or detection(case).playbook == wanted.playbook:
+        return []
+    return [f"playbook `{wanted.playbook}` had to fire, and did not"]
+
+
 def _told(case: Case, judgement: Judgement) -> Judgement:
     """Return the judgement of an exercise in its own words: nothing was mitigated, nobody noticed."""
     run = case.exercise
@@ -249,7 +256,8 @@ def _told(case: Case, judgement: Judgement) -> Judgement:
 
 def _deviations(case: Case, course: Course, playbook: str | None) -> tuple[str, ...]:
     expected = _expected(case)
-    if expected is None or course.injected_at is None or playbook == expected:
+    told = playbook == expected or case.drill.spec.recovery.required
+    if expected is None or course.injected_at is None or told:
         return course.broken
     return (*course.broken, f"playbook `{expected}` was expected to fire, {playbook or 'none'} did")
 

@@ -129,6 +129,11 @@ class Recovery(Model):
     playbook: Name | None = Field(
         None, description="the playbook that is expected to fire; reported, never enough"
     )
+    required: bool = Field(
+        default=False,
+        description="whether the drill fails unless that playbook fired: where what it does is nothing that "
+        "clients see",
+    )
     within: Duration = Field(description="from injection to mitigation, judged on the yield")
     tiers: Tiers = Field(
         (),
@@ -139,6 +144,13 @@ class Recovery(Model):
     restored_within: Duration = Field(
         180.0, description="from the fault's end to full service", validate_default=False
     )
+
+    @model_validator(mode="after")
+    def _required_has_a_name(self) -> Self:
+        if self.required and self.playbook is None:
+            msg = "`required` says that a playbook must fire: name it in `playbook`"
+            raise ValueError(msg)
+        return self
 
 
 class StopCondition(Model):

@@ -24,7 +24,7 @@ spec:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    slos = (LAB / "slos.yaml").read_text().replace("rolling: 30m", "rolling: 2m")
+    slos = (LAB / "slos.yaml").read_text().replace("rolling: 10m", "rolling: 2m")
     files = [LAB / "service.yaml", LAB / "policy.yaml", ROOT / "playbooks" / "budget-freeze.yaml"]
     made = World(tmp_path, documents="\n---\n".join([*(file.read_text() for file in files), slos, OWN]))
     made.run(20)

@@ -16,7 +16,8 @@ from controlplane.model.outcome import Outcome
 from controlplane.model.records import Run
 from controlplane.model.states import RunState, is_final
 from controlplane.store.runs import RunQuery
-from tests.support.drill_world import Controlplane, World, failover, nobody
+from tests.support.drill_controlplanes import failover, nobody
+from tests.support.drill_world import Controlplane, World
 from tests.support.playbook_runs import start_playbook
 
 pytestmark = pytest.mark.timeout(240)

@@ -13,16 +13,8 @@ from controlplane.model.policy import Policy
 from controlplane.model.records import Freeze, Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_world import (
-    Controlplane,
-    World,
-    assert_clean,
-    failover,
-    isolate,
-    nobody,
-    replace_node,
-    restart,
-)
+from tests.support.drill_controlplanes import failover, firing, isolate, nobody, replace_node, restart
+from tests.support.drill_world import Controlplane, World, assert_clean
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -127,10 +119,19 @@ def test_a_node_that_nobody_replaces_fails_the_drill(make: Make) -> None:
 
 
 def test_an_observer_that_is_lost_costs_nothing_when_nobody_acts_on_it(make: Make) -> None:
-    world = make(nobody)
+    world = make(firing("prometheus-blind", nobody))
     run = world.run_to_end(world.start("prometheus-down"))
     assert run.result["verdict"] == "passed", run.result
+    assert run.result["playbook"] == "prometheus-blind"
     assert world.driver.is_observed()
+    assert_clean(world)
+
+
+def test_a_playbook_that_clients_do_not_see_fails_its_drill_when_it_does_not_fire(make: Make) -> None:
+    world = make(firing("zone-failover", nobody))
+    run = world.run_to_end(world.start("prometheus-down"))
+    assert run.result["verdict"] == "failed"
+    assert run.result["reasons"] == ["playbook `prometheus-blind` had to fire, and did not"]
     assert_clean(world)
 
 

@@ -15,7 +15,8 @@ from controlplane.model.policy import Policy
 from controlplane.model.records import Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import RunState
-from tests.support.drill_world import World, nobody, roll
+from tests.support.drill_controlplanes import nobody
+from tests.support.drill_world import World, roll
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -8,7 +8,8 @@ import pytest
 
 from chaos.drills.library import shipped_drills
 from controlplane.model.report import StoredReport, report_name
-from tests.support.drill_world import CAPACITY, Controlplane, World, assert_clean, nobody, shed
+from tests.support.drill_controlplanes import firing, nobody, shed
+from tests.support.drill_world import CAPACITY, Controlplane, World, assert_clean
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -19,7 +20,8 @@ Make = Callable[[Controlplane], World]
 def test_a_surge_drill_passes_when_those_who_can_wait_are_refused_and_let_in_again(
     make: Make, name: str
 ) -> None:
-    world = make(shed(after=12))
+    fires = {"load-surge": "shed-load", "budget-freeze": "budget-freeze"}[name]
+    world = make(firing(fires, shed(after=12)))
     run = world.run_to_end(world.start(name))
     assert run.result["verdict"] == "passed", run.result
     assert 10 <= run.result["timeToMitigate"] <= 25

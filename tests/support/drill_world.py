@@ -24,6 +24,7 @@ from controlplane.act.byhand import Hand
 from controlplane.act.executor import Executor
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Unavailable
+from controlplane.kernel.ids import new_id
 from controlplane.kernel.registry import Registry
 from controlplane.model.action import Action, ActionContext, ActionRegistry, SignalReader
 from controlplane.model.base import Model
@@ -33,7 +34,7 @@ from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.playbook import Playbook
 from controlplane.model.records import FaultRecord, Run
 from controlplane.model.service import Objectives
-from controlplane.model.states import is_final
+from controlplane.model.states import RunState, is_final
 from controlplane.model.target import Target
 from controlplane.platforms.memory import MemoryPlatform
 from controlplane.platforms.port import Platform
@@ -233,6 +234,25 @@ class World:
                 return run
         raise AssertionError(f"{run_id} did not end: {self.run(run_id)}")
 
+    def fire(self, playbook: str) -> str:
+        """Leave the row of a playbook's run for the whole service, as a controller does."""
+        now = self.clock.now()
+        run = Run(
+            id=new_id("run"),
+            kind="playbook",
+            name=playbook,
+            service="chat",
+            target="chat/local",
+            trigger="slo",
+            state=RunState.SUCCEEDED,
+            created_at=now,
+            started_at=now,
+            ended_at=now,
+        )
+        with self.database.transaction() as tx:
+            tx.runs.add(run, {})
+        return run.id
+
     def run(self, run_id: str) -> Run:
         with self.database.reading() as tx:
             return tx.runs.get(run_id)
@@ -265,84 +285,6 @@ def assert_clean(world: World) -> None:
         assert tx.ledger.list() == []
     status = [world.driver.status(one.name) for one in world.driver.targets() if one.level == "node"]
     assert [one.node for one in status if one.faults] == []
-
-
-def nobody(world: World) -> None:
-    """A control plane that only watches."""
-
-
-def failover(after: float = 8.0, healthy_for: float = 20.0) -> Controlplane:
-    """A control plane that leaves a faulty zone-b ``after`` seconds, and comes back in stages."""
-    seen: dict[str, float] = {}
-
-    def act(world: World) -> None:
-        standing = [one for one in world.faults(standing=True) if one.verified_at is not None]
-        if standing:
-            seen.setdefault("since", world.now)
-            seen.pop("well", None)
-            if world.now - seen["since"] >= after:
-                world.write_weight("zone-b", 0)
-        elif "since" in seen:
-            well = world.now - seen.setdefault("well", world.now) - healthy_for
-            stages = [(5, 0.0), (25, 10.0), (100, 20.0)]
-            reached = [weight for weight, at in stages if well >= at]
-            if reached:
-                world.write_weight("zone-b", reached[-1])
-
-    return act
-
-
-def isolate(after: float = 10.0) -> Controlplane:
-    """A control plane that takes a faulty replica out of rotation ``after`` seconds."""
-
-    def act(world: World) -> None:
-        for one in world.faults(standing=True):
-            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after:
-                world.isolated.add(Target.parse(one.targets[0]).name)
-
-    return act
-
-
-def restart(after: float = 5.0) -> Controlplane:
-    """A control plane that restarts the hung engine ``after`` seconds."""
-    seen: dict[str, float] = {}
-
-    def act(world: World) -> None:
-        for one in world.faults(standing=True):
-            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after and not seen:
-                target = Target.parse(one.targets[0])
-                seen["at"] = world.now
-                world.break_off(target)
-                world.driver.restart(target)
-
-    return act
-
-
-def shed(after: float = 12.0, calm: float = 20.0) -> Controlplane:
-    """A control plane that refuses batch ``after`` seconds of a surge, until it has been calm for a while."""
-    seen: dict[str, float] = {}
-
-    def act(world: World) -> None:
-        if any(one.verified_at is not None for one in world.faults(standing=True)):
-            seen.pop("calm", None)
-            if world.now - seen.setdefault("since", world.now) >= after:
-                world.shed = {"batch"}
-        elif "since" in seen and world.now - seen.setdefault("calm", world.now) >= calm:
-            world.shed = set()
-
-    return act
-
-
-def replace_node(after: float = 15.0) -> Controlplane:
-    """A control plane that puts another machine behind a killed node's name ``after`` seconds."""
-
-    def act(world: World) -> None:
-        for one in world.faults(standing=True):
-            if one.verified_at is not None and world.now - one.verified_at.timestamp() >= after:
-                for target in one.targets:
-                    world.driver.respawn(str(Target.parse(target).node))
-
-    return act
 
 
 class RollParameters(Model):

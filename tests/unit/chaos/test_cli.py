@@ -15,7 +15,8 @@ from controlplane.kernel import clock
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.states import FaultState, RunState
 from controlplane.store.transitions import move
-from tests.support.drill_world import World, nobody
+from tests.support.drill_controlplanes import nobody
+from tests.support.drill_world import World
 
 
 @pytest.fixture

@@ -37,6 +37,12 @@ def test_whoever_breaks_something_says_what_must_come_of_it() -> None:
         spec(faults=FAULTS)
 
 
+def test_what_must_fire_has_a_name() -> None:
+    with pytest.raises(ValidationError, match="name it in `playbook`"):
+        spec(faults=FAULTS, recovery={**RECOVERY, "required": True})
+    assert spec(faults=FAULTS, recovery={**RECOVERY, "required": True, "playbook": "tell"}).recovery.required
+
+
 def test_an_exercise_has_a_bound() -> None:
     with pytest.raises(ValidationError, match="within"):
         spec(exercise={"playbook": "scheduled-restart"})
