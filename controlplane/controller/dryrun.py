@@ -76,7 +76,7 @@ class DryRuns:
                 for each in tx.decisions.list(outcome="observed", limit=MOST)
                 if each.playbook in planned and "plan" not in each.values
             ]
-        plans = {each.id: self._plan(each, incident, topology, weights) for each, incident in found}
+        plans = {each.id: self.plan(each, incident, topology, weights) for each, incident in found}
         if plans:
             with self.transaction() as tx:
                 for decision, plan in plans.items():
@@ -88,7 +88,7 @@ class DryRuns:
         playbooks = self.documents.playbooks.values()
         return {each.name for each in playbooks if strictest(*modes, each.spec.mode) == "dryRun"}
 
-    def _plan(
+    def plan(
         self, decision: Decision, incident: Incident | None, topology: Topology, weights: Weights
     ) -> list[dict[str, Any]] | str:
         """Return the steps as JSON, or why there is no plan."""

@@ -159,14 +159,18 @@ class ServiceTick:
             return
         concluded = self._conclude(documents, topology, now)
         self.ticks += 1
+        found = self._keep(documents, concluded, now)
+        self._act(documents, concluded, found, now)
+        self._leave(concluded, now)
+
+    def _keep(self, documents: Documents, concluded: Conclusion, now: datetime) -> list[Incident]:
+        """Move the incidents and the ledger; return the incidents that are open now."""
         with self.shared.transaction() as tx:
             reconcile(tx, self.service, self.fleet)
             held = held_targets(tx, self.service.name)
             playbooks = list(documents.playbooks.values())
             keeper = IncidentKeeper(self.service.name, self.memories, playbooks, self.shared.wake)
-            found = keeper.keep(tx, concluded.verdicts, self._around(concluded, held.keys(), now), now)
-        self._act(documents, concluded, found, now)
-        self._leave(concluded, now)
+            return keeper.keep(tx, concluded.verdicts, self._around(concluded, held.keys(), now), now)
 
     def _conclude(self, documents: Documents, topology: Topology, now: datetime) -> Conclusion:
         slos = documents.slos_of(self.service.name)
@@ -197,9 +201,7 @@ class ServiceTick:
             self.standing.count(slos, targets, observation.evaluated_at),
         )
         found += look.measured(playbooks, seen)
-        with self.shared.database.reading() as tx:
-            open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
-            grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
+        open_signals, grouped = self._stands(targets)
         found += alerts.verdicts(grouped, open_signals, found, sight.at)
         found += self._cards(observation, targets, open_signals, fresh="gpu" in fresh)
         verdicts = fold(signals.with_clients(found), targets, open_signals)
@@ -215,6 +217,13 @@ class ServiceTick:
             {str(signal): [each.labels for each in group] for signal, group in grouped.items()},
             slos,
         )
+
+    def _stands(self, targets: Sequence[Target]) -> tuple[set[str], alerts.Grouped]:
+        """Return the signals whose incidents are open, and the alerts that stand, by their signals."""
+        with self.shared.database.reading() as tx:
+            open_signals = {each.signal for each in tx.incidents.list(open=True, service=self.service.name)}
+            grouped = alerts.group(tx.alerts.list(status="firing"), self.service, targets)
+        return open_signals, grouped
 
     def _cards(
         self,
@@ -258,17 +267,7 @@ class ServiceTick:
     def _act(
         self, documents: Documents, concluded: Conclusion, found: Sequence[Incident], now: datetime
     ) -> None:
-        tiers = {str(verdict.signal): verdict.tiers for verdict in concluded.verdicts if verdict.bad}
-        desk = Desk(
-            self.service,
-            documents,
-            self._view(documents, concluded, found, now),
-            Facts(tiers, concluded.canaries, concluded.alerts),
-            self.shared.actions,
-            self.shared.wake,
-            now,
-            self.shared.tick,
-        )
+        desk = self._desk(documents, concluded, found, now)
         self.calm_ticks = 0 if found else self.calm_ticks + 1
         if self.calm_ticks * self.shared.tick <= RESOLVED.total_seconds():
             with self.shared.transaction() as tx:
@@ -285,6 +284,21 @@ class ServiceTick:
                 shared.database.clock,
             )
             runs.keep(self.fleet.topology, self.fleet.weights)
+
+    def _desk(
+        self, documents: Documents, concluded: Conclusion, found: Sequence[Incident], now: datetime
+    ) -> Desk:
+        tiers = {str(verdict.signal): verdict.tiers for verdict in concluded.verdicts if verdict.bad}
+        return Desk(
+            self.service,
+            documents,
+            self._view(documents, concluded, found, now),
+            Facts(tiers, concluded.canaries, concluded.alerts),
+            self.shared.actions,
+            self.shared.wake,
+            now,
+            self.shared.tick,
+        )
 
     def _keep_time(self, desk: Desk) -> None:
         """Start what the clock calls for. At most ticks nothing is due, and nothing is written."""

@@ -16,7 +16,7 @@ from controlplane.model.base import Level
 from controlplane.model.playbook import Playbook
 from controlplane.model.signals import Verdict
 from controlplane.model.target import Signal, Target
-from controlplane.observe.measures import SHORT, Measures, is_instant
+from controlplane.observe.measures import Measures, is_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Look:
         return self.budgets.get((slo, target))
 
     def since(self, indicator: str) -> datetime:
-        since = self.measures.store.window_start(0.0 if is_instant(indicator) else SHORT)
+        since = self.measures.store.window_start(0.0 if is_instant(indicator) else self.measures.short)
         return self.at if since is None else from_unix(since)
 
     def is_blind(self, indicator: str, level: Level) -> bool:

@@ -48,8 +48,13 @@ class Target:
     @property
     def level(self) -> Level:
         """How wide it is: the narrowest part that is given."""
-        narrower = (self.zone, self.node, self.replica, self.gpu)
-        return LEVELS[4 - next((i for i, part in enumerate(reversed(narrower)) if part is not None), 4)]
+        if self.gpu is not None:
+            return "gpu"
+        if self.replica is not None:
+            return "replica"
+        if self.node is not None:
+            return "node"
+        return "service" if self.zone is None else "zone"
 
     @property
     def name(self) -> str:

@@ -81,6 +81,7 @@ class Sorter:
         self.store = store
         self._known: dict[tuple[Hashable, ...], _Known] = {}
         self._best: dict[tuple[str, Target], int] = {}
+        self._rows: dict[tuple[str, float | str, Target], tuple[int, ...]] = {}
         self._places: dict[str, Target] = {}
         self._nodes: dict[str, Target] = {}
         self._labels: dict[str, TargetLabels] = {}
@@ -168,13 +169,14 @@ class Sorter:
 
     def rows(self, measure: str, part: float | str, target: Target) -> tuple[int, ...]:
         """Return the rows that an event at ``target`` adds to: its own and those of all wider targets."""
-        rows, wider = [], target
-        while True:
-            rows.append(self.store.row((measure, part, wider)))
-            parent = wider.parent()
-            if parent is None:
-                return tuple(rows)
-            wider = parent
+        key = (measure, part, target)
+        known = self._rows.get(key)
+        if known is None:
+            wider: list[Target] = [target]
+            while (parent := wider[-1].parent()) is not None:
+                wider.append(parent)
+            known = self._rows[key] = tuple(self.store.row((measure, part, each)) for each in wider)
+        return known
 
     def _target(self, labels: TargetLabels, found: Mapping[str, str]) -> Target | None:
         zone, node, replica = (

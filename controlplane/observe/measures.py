@@ -111,8 +111,15 @@ class Measures:
     folds: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, Mapping[Target, bool]] = field(default_factory=dict)
     """This tick's verdicts on replicas, good or not, by indicator."""
+    least: float = 0.0
+    """Seconds that the short window must have: where a scrape comes seldom, a shorter one holds none."""
     _short_at: float = field(default=-math.inf, init=False)
     _short_sums: Floats = field(default_factory=lambda: np.zeros(0), init=False)
+
+    @property
+    def short(self) -> float:
+        """The short window, in seconds."""
+        return max(SHORT, self.least)
 
     def counts(self, asks: Sequence[Ask] | Questions, windows: Sequence[float]) -> Counts:
         """Return the counts of every ask over every window (seconds back from the last tick)."""
@@ -146,7 +153,7 @@ class Measures:
 
     def rate(self, measure: str, target: Target) -> float | None:
         """Return a counter's increase per second, None when it was never seen at ``target``."""
-        increase, covered = self._short((measure, ALL, target)), self.store.covered(SHORT)
+        increase, covered = self._short((measure, ALL, target)), self.store.covered(self.short)
         return None if increase is None or covered <= 0 else increase / covered
 
     def increase(self, measure: str, target: Target, part: str = ALL) -> float | None:
@@ -158,7 +165,7 @@ class Measures:
         plain = self.rate(measure, target)
         if plain is not None:
             return plain
-        increase, covered = self._short((measure, GOOD, target)), self.store.covered(SHORT)
+        increase, covered = self._short((measure, GOOD, target)), self.store.covered(self.short)
         return None if increase is None or covered <= 0 else increase / covered
 
     def in_time(self, target: Target) -> float | None:
@@ -243,7 +250,7 @@ class Measures:
     def _short(self, key: Key) -> float | None:
         """Return a row's increase over the short window; all rows are computed once a tick."""
         if self._short_at != self.store.last_at or self._short_sums.size < len(self.store):
-            self._short_sums = self.store.sums(np.arange(len(self.store)), [SHORT])[:, 0]
+            self._short_sums = self.store.sums(np.arange(len(self.store)), [self.short])[:, 0]
             self._short_at = self.store.last_at
         row = self.store.find(key)
         return None if row is None else float(self._short_sums[row])

@@ -94,7 +94,7 @@ class Observer:
             for name, measure in profile.measures.items()
             if measure.fold
         }
-        self.measures = Measures(self.service, store, folds=folds)
+        self.measures = Measures(self.service, store, folds=folds, least=2 * self.tick)
         self._queries = [
             query for profile in self.profiles.values() for query in queries(profile, self.service)
         ]

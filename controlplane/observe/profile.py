@@ -238,6 +238,8 @@ class Query:
     promql: str
     profile: Profile
     measures: dict[str, Named]
+    selector: str = ""
+    """What it selects, as it stands inside the text."""
 
 
 HEARTBEAT = "up"
@@ -296,8 +298,8 @@ def _queries(profile: Profile, service: Service, *, everything: bool) -> Iterato
     if profile.heartbeat:
         up = _selector(scope, f'{labels.replica}!=""', name="up")
         by = ", ".join(filter(None, (labels.zone, labels.node, labels.replica)))
-        yield Query(HEARTBEAT, f"min by ({by}) ({up})", profile, {})
-        yield Query(SCRAPED_AT, f"max by ({by}) (timestamp({up}))", profile, {})
+        yield Query(HEARTBEAT, f"min by ({by}) ({up})", profile, {}, up)
+        yield Query(SCRAPED_AT, f"max by ({by}) (timestamp({up}))", profile, {}, up)
     units = list(_units(profile, everything=everything))
     for index, (_, group) in enumerate(groupby(units, key=_together)):
         members = list(group)
@@ -308,7 +310,7 @@ def _queries(profile: Profile, service: Service, *, everything: bool) -> Iterato
         wanted = ["__name__", *filter(None, (labels.zone, labels.node, labels.replica)), *sorted(extra)]
         selector = _selector({**scope, **first.match}, f'__name__=~"{"|".join(names)}"')
         text = f"{first.aggregate} by ({', '.join(wanted)}) ({selector})"
-        yield Query(f"{profile.name}/{index}", text, profile, names)
+        yield Query(f"{profile.name}/{index}", text, profile, names, selector)
 
 
 def target_labels(profile: Profile, service: Service) -> TargetLabels:

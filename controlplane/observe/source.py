@@ -37,9 +37,17 @@ RANGE_TIMEOUT = 4.0
 class PrometheusSource:
     """`Source` and `controlplane.model.ports.Metrics` over HTTP. Safe to share between threads."""
 
-    def __init__(self, url: str, *, clock: clocks.Clock | None = None, threads: int = 6) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: clocks.Clock | None = None,
+        threads: int = 6,
+        patience: float = READ_TIMEOUT,
+    ) -> None:
         self._url = url.rstrip("/")
         self._clock = clock or clocks.SystemClock()
+        self._patience = patience
         self._local = threading.local()
         self._sessions: list[requests.Session] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="prometheus")
@@ -76,13 +84,7 @@ class PrometheusSource:
             ),
             query,
         )
-        try:
-            return [
-                Track(row["metric"], tuple((float(t), float(v)) for t, v in row["values"])) for row in answer
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            msg = f"the metrics source answers what is no range: {error!r}"
-            raise Unavailable(msg) from error
+        return tracks_of(answer)
 
     def instant(self, query: str) -> float | None:
         """Return the one value of ``query``, None without samples or for NaN; see the port `Metrics`."""
@@ -129,7 +131,7 @@ class PrometheusSource:
                 self._url,
                 retry=Retry(total=0, redirect=0),
                 session=session,
-                timeout=(CONNECT_TIMEOUT, READ_TIMEOUT),
+                timeout=(CONNECT_TIMEOUT, self._patience),
             )
             self._local.connection = connection
         return connection
@@ -142,4 +144,13 @@ def _rows(answer: Any) -> list[Row]:
         return [Row(row["metric"], float(row["value"][1])) for row in answer]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         msg = f"the metrics source answers what is no vector: {error!r}"
+        raise Unavailable(msg) from error
+
+
+def tracks_of(answer: Any) -> list[Track]:
+    """Return the series of an answer with several values each."""
+    try:
+        return [Track(row["metric"], tuple((float(t), float(v)) for t, v in row["values"])) for row in answer]
+    except (KeyError, TypeError, ValueError) as error:
+        msg = f"the metrics source answers what is no range: {error!r}"
         raise Unavailable(msg) from error

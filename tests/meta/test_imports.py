@@ -42,8 +42,9 @@ KEEPS = {
 
 PACKAGES = {
     "controlplane": (
-        "bench", "cli", "rehearsal", "api", "controller", "worker", "act", "actions", "decide", "observe",
-        "platforms", "platforms/kubernetes", "store", "notify", "carrier", "settings", "model", "kernel",
+        "bench", "cli", "rehearsal", "backtest", "api", "controller", "worker", "act", "actions", "decide",
+        "observe", "platforms", "platforms/kubernetes", "store", "notify", "carrier", "settings", "model",
+        "kernel",
     ),
     "chaos": ("lab", "drills", "faults", "drivers"),
 }  # fmt: skip
