@@ -15,11 +15,13 @@ from controlplane.backtest.witness import Witness
 from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.dryrun import DryRuns
 from controlplane.controller.inputs import Documents
+from controlplane.controller.standing import Standing
 from controlplane.controller.tick import Conclusion, ServiceTick
 from controlplane.decide import alerts
 from controlplane.model.records import Incident
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState
+from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.observe.probes import ProbeBook
 
@@ -57,11 +59,28 @@ class NoProber:
 
 
 @dataclass
+class RecordedStanding(Standing):
+    """Counts budgets only where something hangs on them: people are shown none. ``asked``: a trigger does."""
+
+    asked: bool = True
+
+    def count(
+        self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime
+    ) -> dict[tuple[str, Target], float]:
+        """Count, if a trigger asks for it or an objective counts slices of time."""
+        if self.asked or any(slo.spec.slices for slo in slos):
+            return super().count(slos, targets, at)
+        return {}
+
+
+@dataclass
 class RecordedTick(ServiceTick):
     """What is kept between two looks at one service of the past."""
 
     imagined: ImaginedRuns = field(kw_only=True)
     witness: Witness = field(kw_only=True)
+    budgets: bool = field(kw_only=True)
+    """Whether a trigger asks what is left of an error budget."""
     open: list[Incident] = field(default_factory=list)
     timed_at: datetime | None = None
 
@@ -69,6 +88,12 @@ class RecordedTick(ServiceTick):
         """Do one tick."""
         self.imagined.end(now)
         super().look(documents, now)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.standing = RecordedStanding(
+            self.service, self.shared.database, self.observer.measures, asked=self.budgets
+        )
 
     def _stands(self, targets: Sequence[Target]) -> tuple[set[str], alerts.Grouped]:
         """Ask nobody: what is open is known, and nobody sent an alert."""

@@ -33,6 +33,7 @@ from controlplane.model.playbook import Playbook
 from controlplane.model.policy import Policy
 from controlplane.model.service import Service
 from controlplane.model.slo import Slo
+from controlplane.model.triggers.budget import BUDGET
 from controlplane.observe.archive import Archive
 from controlplane.observe.observer import Observer
 from controlplane.observe.profile import HEARTBEAT, Profile, queries, serving, shipped
@@ -144,7 +145,16 @@ class Backtest:
             tick,
         )
         witness = Witness(observer.measures)
-        look = RecordedTick(shared, service, observer, prober, imagined=imagined, witness=witness)
+        triggers = [one for each in documents.playbooks.values() for one in each.spec.triggers]
+        look = RecordedTick(
+            shared,
+            service,
+            observer,
+            prober,
+            imagined=imagined,
+            witness=witness,
+            budgets=any(trigger.type == BUDGET for trigger in triggers),
+        )
         look.fleet = fleet
         return Watched(service, interval, tick, look, fleet, widened)
 

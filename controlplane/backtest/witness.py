@@ -128,7 +128,7 @@ class Witness:
         ]
         counts = self.measures.counts(asks, windows)
         goals = np.array([[slo.spec.target] for slo, _ in places])
-        seen = np.array([self.measures.store.covered(window) / window for window in windows])
+        seen = self.measures.observed(asks, windows) / np.array(windows)
         rates = burn.burn_rate(counts.good, counts.total, goals, seen)
         for row, (slo, verdict) in enumerate(places):
             for tier in slo.spec.burn_tiers:

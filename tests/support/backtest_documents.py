@@ -13,7 +13,7 @@ spec:
 apiVersion: fleetward.dev/v1
 kind: Policy
 metadata: {name: policy}
-spec: {mode: auto}
+spec: {mode: auto, channels: [{name: oncall, log: true}]}
 ---
 apiVersion: fleetward.dev/v1
 kind: SLO

@@ -23,10 +23,19 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 class Prometheus:
-    """The server; it scrapes every ``interval`` seconds what ``scrapes`` (its own scrape_configs) say."""
+    """The server; it scrapes every ``interval`` seconds what ``scrapes`` (its own scrape_configs) say.
 
-    def __init__(self, folder: Path, scrapes: Sequence[dict[str, Any]], interval: float = 0.5) -> None:
-        self.folder, self.port = folder, free_port()
+    ``more``: further arguments.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        scrapes: Sequence[dict[str, Any]],
+        interval: float = 0.5,
+        more: Sequence[str] = (),
+    ) -> None:
+        self.folder, self.port, self.more = folder, free_port(), list(more)
         self.url = f"http://127.0.0.1:{self.port}"
         every = f"{1000 * interval:.0f}ms"
         timing = {"scrape_interval": every, "scrape_timeout": every}
@@ -43,6 +52,7 @@ class Prometheus:
             f"--storage.tsdb.path={self.folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{self.port}",
             "--log.level=error",
+            *self.more,
         ]
         self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self._is_ready)

@@ -6,7 +6,7 @@ A sample counts for five minutes, as there. What a test breaks: queries that fai
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,7 @@ _QUERY = re.compile(
 )
 _SELECTOR = re.compile(r"(?P<name>[^{]*)\{(?P<matchers>.*)\}(\[(?P<range>\d+)(?P<unit>[mh])\])?")
 _MATCHER = re.compile(r'(\w+)(=~|!=|=)"((?:[^"\\]|\\.)*)"')
-_FOLDS = {"sum": np.nansum, "min": np.nanmin, "max": np.nanmax}
+_FOLDS: dict[str, Callable[..., Floats]] = {"sum": np.nansum, "min": np.nanmin, "max": np.nanmax}
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Shelf:
         self.texts |= set(queries.values())
         if self.failures:
             return dict.fromkeys(queries, self.failures.pop(0))
-        moments = start + step * np.arange(steps)
+        moments = np.array([start + step * place for place in range(steps)])
         return {name: self._answer(text, moments) for name, text in queries.items()}
 
     def samples(self, selector: str, at: float) -> list[Track]:

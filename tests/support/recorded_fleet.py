@@ -131,7 +131,7 @@ class RecordedFleet:
         for name, counts in (("generation", tokens), ("prompt", served * 300)):
             self._counter(f"vllm:{name}_tokens_total", engine, counts, out, fresh)
         self._counter("vllm:iteration_tokens_total_count", engine, np.ceil(tokens / 4), out, fresh)
-        aborted = self._random.binomial(served.astype(int), 0.001)
+        aborted = self._random.binomial(served.astype(int), 0.001).astype(float)
         for reason, counts in (("stop", served - aborted), ("abort", aborted)):
             self._counter(
                 "vllm:request_success_total", {**engine, "finished_reason": reason}, counts, out, fresh

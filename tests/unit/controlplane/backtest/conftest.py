@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,5 @@ def about(report: Report, target: Target) -> list[Fired]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _quiet() -> Iterator[None]:
+def _quiet() -> None:
     logs.quiet()
-    return

@@ -101,8 +101,8 @@ def playbook(indicator: str) -> Playbook:
 
 
 def test_only_buckets_at_thresholds_are_needed_unless_somebody_wants_a_percentile() -> None:
-    assert needs_of(SLOS, []) == {"itl": {0.05}, "ttft": {1.0}}
-    assert needs_of(SLOS, [playbook("ttft_p95")]) == {"itl": {0.05}, "ttft": None}
+    assert needs_of(SLOS, []) == {"itl": frozenset({0.05}), "ttft": frozenset({1.0})}
+    assert needs_of(SLOS, [playbook("ttft_p95")]) == {"itl": frozenset({0.05}), "ttft": None}
     assert needs_of([], [playbook("queue")]) == {}
     assert needs_of([], [playbook("etpm_estimate")]).keys() == {"ttft", "tpot", "itl"}
     assert needs_of([], [playbook("sla_concurrency")]).keys() >= {"ttft", "tpot"}
