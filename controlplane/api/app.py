@@ -19,6 +19,7 @@ from controlplane.api import console, problems
 from controlplane.api.gate import Gate
 from controlplane.api.metrics import Measured
 from controlplane.api.routes import (
+    advice,
     alerts,
     decisions,
     drills,
@@ -51,6 +52,7 @@ ROUTERS = (
     decisions.router,
     engines.router,
     objectives.router,
+    advice.router,
     halts.router,
     alerts.router,
     playbooks.router,

@@ -14,6 +14,8 @@ from controlplane.actions import pages
 from controlplane.actions.schema import describe, schema_of
 from controlplane.bootstrap.documents import action_registry, fault_names
 from controlplane.bootstrap.engines_page import engines_page
+from controlplane.bootstrap.levers_page import levers_page
+from controlplane.decide.levers import book
 from controlplane.kernel.registry import Registry
 from controlplane.kernel.yaml import load_documents
 from controlplane.model.action import ActionRegistry
@@ -45,6 +47,7 @@ def render_pages() -> dict[str, str]:
         "which engine gives which indicator, exactly or as a bound",
         engines_page(matrix(shipped())),
     )
+    made["levers.md"] = ("what can be done about each indicator, and what speaks for it", levers_page(book()))
     index = pages.index_page((file, what) for file, (what, _) in made.items())
     return {"README.md": index} | {file: text for file, (_, text) in made.items()}
 

@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 import typer
 
 from controlplane.cli import (
+    advise,
     backtest,
     documents,
     engines,
@@ -41,7 +42,20 @@ Exit codes: 0 as hoped; 1 the thing asked about failed (a drill's verdict, an in
 def build() -> typer.Typer:
     """Return the application with the commands of every installed package."""
     app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    for module in (serve, documents, playbook, backtest, slo, engines, schema, show, runs, halts, tokens):
+    for module in (
+        serve,
+        documents,
+        playbook,
+        backtest,
+        slo,
+        advise,
+        engines,
+        schema,
+        show,
+        runs,
+        halts,
+        tokens,
+    ):
         module.register(app)
     for point in sorted(entry_points(group="fleetward.commands"), key=lambda found: found.name):
         try:

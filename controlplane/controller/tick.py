@@ -19,6 +19,7 @@ from controlplane.controller.cases import RESOLVED, Desk
 from controlplane.controller.dryrun import DryRuns
 from controlplane.controller.inputs import Documents, Fleet
 from controlplane.controller.ledger import IncidentKeeper, held_targets, reconcile
+from controlplane.controller.readings import leave_readings
 from controlplane.controller.standing import Standing
 from controlplane.controller.timetable import Timetable
 from controlplane.decide import (
@@ -123,6 +124,8 @@ class ServiceTick:
     cards: cards.CardBook | None = None
     plan: Plan = field(default_factory=lambda: Plan((), ()))
     standing: Standing = field(init=False)
+    read_at: datetime | None = None
+    """When all indicators were last left behind."""
     calm_ticks: int = 0
     """Ticks without an open incident: for a while, one that was just resolved may still be answered."""
 
@@ -373,6 +376,7 @@ class ServiceTick:
             tx.snapshots.put(SIGNALS, _json(snapshot), service=self.service.name, at=now)
             tx.snapshots.put(OVERVIEW, _json(overview), service=self.service.name, at=now)
             self.standing.leave(tx, concluded.slos, concluded.verdicts, at, now)
+            self.read_at = leave_readings(tx, self.observer.measures, at, now, self.read_at)
 
 
 def _json(model: Model) -> dict[str, Any]:

@@ -46,6 +46,7 @@ MEASURES: dict[str, MeasureType] = {
     "queued": "counter",
     "prefill_seconds": "counter",
     "prefills": "counter",
+    "preemptions": "counter",
     "request_seconds": "counter",
     "steps": "counter",
     "finished": "counter",

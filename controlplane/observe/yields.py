@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from controlplane.model.target import Target
-from controlplane.observe.answers import BAD, GOOD
+from controlplane.observe.answers import ALL, BAD, GOOD
 
 if TYPE_CHECKING:
     from controlplane.observe.measures import Measures
@@ -39,9 +39,7 @@ def _context_use(measures: Measures, target: Target) -> float | None:
 
 
 def _ttft_mean_floor(measures: Measures, target: Target) -> float | None:
-    queued = _over(measures.increase("queue_seconds", target), measures.increase("queued", target))
-    filled = _over(measures.increase("prefill_seconds", target), measures.increase("prefills", target))
-    return _plus(queued, filled)
+    return _plus(_queue_time(measures, target), _prefill_time(measures, target))
 
 
 def _e2e_mean(measures: Measures, target: Target) -> float | None:
@@ -81,11 +79,7 @@ def _kv_use(measures: Measures, target: Target) -> float | None:
 
 def _memory_per_token(measures: Measures, target: Target) -> float | None:
     pool, whole = measures.gauge("kv_bytes", target), measures.gauge("gpu_memory_used", target)
-    tokens = measures.gauge("kv_tokens", target)
-    if tokens is None:
-        blocks, size = measures.gauge("kv_blocks", target), measures.gauge("kv_block_tokens", target)
-        tokens = None if blocks is None or size is None else blocks * size
-    return _over(whole if pool is None else pool, tokens)
+    return _over(whole if pool is None else pool, _kv_capacity(measures, target))
 
 
 def _prefill_throughput(measures: Measures, target: Target) -> float | None:
@@ -145,6 +139,47 @@ def _scaling_efficiency(measures: Measures, target: Target) -> float | None:
     return _over(sum(rates), len(rates) * max(rates)) if len(rates) > 1 else None
 
 
+def _queue_time(measures: Measures, target: Target) -> float | None:
+    return _over(measures.increase("queue_seconds", target), measures.increase("queued", target))
+
+
+def _prefill_time(measures: Measures, target: Target) -> float | None:
+    return _over(measures.increase("prefill_seconds", target), measures.increase("prefills", target))
+
+
+def _queue_share(measures: Measures, target: Target) -> float | None:
+    queued = _queue_time(measures, target)
+    return _over(queued, _plus(queued, _prefill_time(measures, target)))
+
+
+def _preemption_rate(measures: Measures, target: Target) -> float | None:
+    parts = [measures.increase("finished", target, part) for part in (ALL, GOOD, BAD)]
+    ended = parts[0] if parts[0] is not None else sum(part or 0.0 for part in parts[1:])
+    return _over(measures.increase("preemptions", target), ended)
+
+
+def _prefill_share(measures: Measures, target: Target) -> float | None:
+    prompts, answers = _prefill_throughput(measures, target), _decode_throughput(measures, target)
+    return _over(prompts, _plus(prompts, answers))
+
+
+def _replicas(measures: Measures, target: Target) -> float | None:
+    found = [up for place, up in measures.states.get("availability", {}).items() if target.contains(place)]
+    return float(sum(found)) if found else None
+
+
+def _batch(measures: Measures, target: Target) -> float | None:
+    return _over(measures.gauge("running", target), _replicas(measures, target))
+
+
+def _kv_capacity(measures: Measures, target: Target) -> float | None:
+    tokens = measures.gauge("kv_tokens", target)
+    if tokens is not None:
+        return tokens
+    blocks, size = measures.gauge("kv_blocks", target), measures.gauge("kv_block_tokens", target)
+    return None if blocks is None or size is None else blocks * size
+
+
 VALUES: Mapping[str, Value] = {
     "tokens_per_second": _decode_throughput,
     "context_window": _context_window,
@@ -164,6 +199,14 @@ VALUES: Mapping[str, Value] = {
     "cost_per_million": _cost_per_million,
     "roi": _roi,
     "scaling_efficiency": _scaling_efficiency,
+    "queue_time": _queue_time,
+    "prefill_time": _prefill_time,
+    "queue_share": _queue_share,
+    "preemption_rate": _preemption_rate,
+    "prefill_share": _prefill_share,
+    "replicas": _replicas,
+    "batch": _batch,
+    "kv_capacity": _kv_capacity,
 }
 """Each by its name in the library."""
 

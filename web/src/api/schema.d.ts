@@ -675,6 +675,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/services/{name}/advice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Advice
+         * @description Return each indicator of a service, those that are off first, with the levers that the field knows.
+         */
+        get: operations["get_advice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/slos": {
         parameters: {
             query?: never;
@@ -727,6 +747,21 @@ export interface components {
             /** Faults */
             faults: components["schemas"]["FaultRecord"][];
             run: components["schemas"]["RunSummary"];
+        };
+        /**
+         * Advice
+         * @description What the field knows to do for one service now.
+         */
+        Advice: {
+            /**
+             * Evaluatedat
+             * @description null: no controller has looked yet
+             */
+            evaluatedAt: string | null;
+            /** Indicators */
+            indicators: components["schemas"]["IndicatorAdvice"][];
+            /** Service */
+            service: string;
         };
         /**
          * Alert
@@ -1770,6 +1805,34 @@ export interface components {
          */
         IncidentState: "pending" | "firing" | "mitigated" | "resolved" | "unknown";
         /**
+         * IndicatorAdvice
+         * @description One indicator: how it stands, against what, and its levers, the most promising first.
+         */
+        IndicatorAdvice: {
+            /**
+             * Levers
+             * @default []
+             */
+            levers: components["schemas"]["LeverAdvice"][];
+            /** Name */
+            name: string;
+            /**
+             * Status
+             * @description `unbound`: neither an SLO nor the field says what would be off
+             * @enum {string}
+             */
+            status: "off" | "on" | "unknown" | "unbound";
+            /**
+             * Target
+             * @description what it is held against, in words; or why it has no bound
+             */
+            target: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number | null;
+        };
+        /**
          * IndicatorView
          * @description One indicator of the library, in words.
          */
@@ -1819,6 +1882,43 @@ export interface components {
             run: string;
             /** Step */
             step: string | null;
+        };
+        /**
+         * LeverAdvice
+         * @description One thing that could be done about an indicator.
+         */
+        LeverAdvice: {
+            /** Byhand */
+            byHand: string;
+            /** Does */
+            does: string;
+            /**
+             * Loaded
+             * @description whether that playbook is in force here
+             */
+            loaded: boolean;
+            /** Name */
+            name: string;
+            /**
+             * Playbook
+             * @description the shipped playbook that pulls it
+             */
+            playbook: string | null;
+            /** Said */
+            said: components["schemas"]["Said"][];
+            /**
+             * Sources
+             * @description where it was shown
+             */
+            sources: string[];
+            /** Title */
+            title: string;
+            /**
+             * Verdict
+             * @description `open`: nothing that is measured speaks for or against it; `unknown`: it is not measured
+             * @enum {string}
+             */
+            verdict: "for" | "against" | "mixed" | "open" | "unknown";
         };
         /**
          * Matrix
@@ -2579,6 +2679,36 @@ export interface components {
             undoOf: string | null;
             /** Waiting */
             waiting: string;
+        };
+        /**
+         * Said
+         * @description One rule about a lever, and whether it holds now.
+         */
+        Said: {
+            /**
+             * Holds
+             * @enum {string}
+             */
+            holds: "yes" | "no" | "unknown";
+            /**
+             * Measured
+             * @description the values that it compares
+             */
+            measured: {
+                [key: string]: number | null;
+            };
+            /**
+             * Rule
+             * @description the comparison, in words
+             */
+            rule: string;
+            /**
+             * Says
+             * @enum {string}
+             */
+            says: "for" | "against";
+            /** Why */
+            why: string;
         };
         /**
          * SentAlert
@@ -4598,6 +4728,48 @@ export interface operations {
             };
             /** @description `conflict` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+            /** @description `invalid_input` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    get_advice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Advice"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -40,6 +40,7 @@ TRUTH: dict[str, Any] = {
     "queued": 10.0,
     "prefill_seconds": 1.0,
     "prefills": 5.0,
+    "preemptions": 1.0,
     "request_seconds": 30.0,
     "steps": 40.0,
     "finished": {"good": 9.0, "bad": 1.0},

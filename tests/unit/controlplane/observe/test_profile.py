@@ -42,7 +42,10 @@ def test_a_tick_asks_once_per_histogram_and_once_for_counters_and_gauges() -> No
         "|vllm:iteration_tokens_total_count|vllm:request_success_total|vllm:prompt_tokens_by_source_total"
         "|vllm:prefix_cache_hits_total|vllm:gpu_prefix_cache_hits_total|vllm:prefix_cache_queries_total"
         "|vllm:gpu_prefix_cache_queries_total|vllm:request_prompt_tokens_sum"
-        '|vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_count"})',
+        "|vllm:request_generation_tokens_sum|vllm:request_prompt_tokens_count"
+        "|vllm:request_queue_time_seconds_sum|vllm:request_queue_time_seconds_count"
+        "|vllm:request_prefill_time_seconds_sum|vllm:request_prefill_time_seconds_count"
+        '|vllm:num_preemptions_total"})',
         "vllm/5": "sum by (__name__, zone, node, replica, block_size, num_gpu_blocks) "
         '({service="chat", __name__=~"vllm:num_requests_running|vllm:num_requests_waiting'
         '|vllm:cache_config_info"})',
