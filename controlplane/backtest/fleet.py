@@ -57,8 +57,7 @@ class RecordedFleet(Fleet):
 
     def look(self, now: datetime) -> None:
         """Take over what the scrapes of this tick say."""
-        name = self._of.spec.metric_labels.service
-        weights = f'max by (zone) (fleetward_zone_weight{{{name}="{self._of.name}"}})'
+        weights = f'max by (zone) (fleetward_zone_weight{{service="{self._of.name}"}})'
         answers = self._source.poll({HEARTBEAT: self._heartbeat.promql, _WEIGHTS: weights}, now)
         rows, weighed = answers[HEARTBEAT], answers[_WEIGHTS]
         if isinstance(rows, FleetwardError) or isinstance(weighed, FleetwardError):

@@ -27,6 +27,8 @@ from controlplane.observe.probes import ProbeBook
 
 TIMED_EVERY = timedelta(minutes=1)
 """How often is looked whether the clock calls for something: no schedule is finer than a minute."""
+COUNTED_EVERY = timedelta(minutes=1)
+"""How often budgets and slices of time are counted: neither moves much within one."""
 PLAN = "plan"
 """What a decision's values call the plan."""
 
@@ -60,17 +62,24 @@ class NoProber:
 
 @dataclass
 class RecordedStanding(Standing):
-    """Counts budgets only where something hangs on them: people are shown none. ``asked``: a trigger does."""
+    """Counts budgets only where something hangs on them, and each minute: people are shown none.
+
+    ``asked``: a trigger asks what is left.
+    """
 
     asked: bool = True
+    counted_at: datetime | None = None
+    left: dict[tuple[str, Target], float] = field(default_factory=dict)
 
     def count(
         self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime
     ) -> dict[tuple[str, Target], float]:
-        """Count, if a trigger asks for it or an objective counts slices of time."""
-        if self.asked or any(slo.spec.slices for slo in slos):
-            return super().count(slos, targets, at)
-        return {}
+        """Count, if a trigger asks for it or an objective counts slices; nothing in between is lost."""
+        wanted = self.asked or any(slo.spec.slices for slo in slos)
+        if wanted and (self.counted_at is None or at - self.counted_at >= COUNTED_EVERY):
+            self.counted_at = at
+            self.left = super().count(slos, targets, at)
+        return self.left
 
 
 @dataclass

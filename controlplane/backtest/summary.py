@@ -79,6 +79,7 @@ def _answers(decisions: Sequence[Decision]) -> tuple[Answer, ...]:
 def _answer(decision: Decision) -> Answer:
     values = dict(decision.values)
     plan = values.pop(PLAN, ())
+    reason = values.pop("reason", None)
     return Answer(
         at=decision.at,
         last_at=decision.last_at,
@@ -87,7 +88,7 @@ def _answer(decision: Decision) -> Answer:
         trigger=decision.trigger,
         target=decision.target,
         outcome=decision.outcome,
-        why=why(decision),
+        why=why(decision) if reason is None else str(reason),
         against=tuple(guard for guard in decision.guards if guard.verdict is not Verdict.ALLOW),
         values=values,
         plan=() if isinstance(plan, str) else tuple(PlannedStep.model_validate(step) for step in plan),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 from controlplane.model.advice import INDICATORS, IndicatorsSnapshot
@@ -20,8 +21,9 @@ def leave_readings(
     if last is not None and (now - last).total_seconds() < EVERY:
         return last
     place = measures.service.target
-    values = {name: measures.value(name, place) for name in LIBRARY}
-    snapshot = IndicatorsSnapshot(at=now, evaluated_at=at, values=values)
+    found = {name: measures.value(name, place) for name in LIBRARY}
+    known = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
+    snapshot = IndicatorsSnapshot(at=now, evaluated_at=at, values={**dict.fromkeys(found), **known})
     body = snapshot.model_dump(mode="json", by_alias=True)
     tx.snapshots.put(INDICATORS, body, service=measures.service.name, at=now)
     return now

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.bootstrap.advice import advice_on
 from controlplane.model.records import Halt, Verdict
 from controlplane.model.signals import SIGNALS, SignalsSnapshot
 from controlplane.model.slo import Slo
 from controlplane.model.states import IncidentState, RunState
+from controlplane.store.advice import readings
 from tests.scenarios.loop_world import DOCUMENTS, World
 from tests.unit.controlplane.decide.fleet import ZONES, at
 
@@ -265,3 +267,13 @@ def test_when_its_budget_is_used_up_a_playbook_gives_way_to_people_once(
     assert {each.outcome for each in second} == {"refused"}
     against = {verdict.guard for verdict in second[0].guards if verdict.verdict is Verdict.REFUSE}
     assert against == {"budget"}
+
+
+def test_every_indicator_is_left_behind_for_who_advises(world: World) -> None:
+    world.run(14)
+    with world.database.reading() as tx:
+        found = advice_on(tx, "chat")
+        values = readings(tx, "chat")
+    assert values is not None
+    assert (values.values["batch"], values.values["replicas"]) == (3.0, 12.0)
+    assert {each.name: each.status for each in found.indicators}["queue"] == "on"

@@ -99,6 +99,15 @@ def test_the_mode_of_the_policy_counts_and_can_be_another() -> None:
     assert {answer.outcome for each in acted.incidents for answer in each.answers} == {"run"}
 
 
+def test_a_playbook_that_is_not_for_the_case_says_so() -> None:
+    elsewhere = DOCUMENTS.replace(
+        "when: incident.zone in service.zones and", "when: incident.zone is none and"
+    )
+    (outage,) = about(play(shelf(11, [OUTAGE]), elsewhere), OUTAGE.target)
+    assert {answer.outcome for answer in outage.answers} == {"notMatched"}
+    assert outage.answers[0].why.endswith("is false")
+
+
 def test_what_nearly_fired_is_told_with_what_was_missing() -> None:
     slow = Planted("gray", at("zone-c"), 6 * MINUTE, 30)
     strict = DOCUMENTS.replace("below: 60%, minSamples: 100", "below: 70%, minSamples: 100")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.decide import advice
 from controlplane.decide.advice import Evident, advise
 from controlplane.decide.levers import Condition, Evidence, Lever, book
 from controlplane.model.advice import IndicatorsSnapshot, LeverAdvice
@@ -16,15 +17,15 @@ RULES = [(lever, rule) for lever in book().levers for rule in lever.evidence]
 BOUNDS = {"effective.ttft": 1.0, "effective.tpot": 0.05}
 
 
-def evident(objectives: tuple[ObjectiveStatus, ...] = (), **values: float | None) -> Evident:
+def evident(objectives: tuple[ObjectiveStatus, ...] = (), /, **values: float | None) -> Evident:
     snapshot = IndicatorsSnapshot(at=AT, evaluated_at=AT, values=dict(values))
     return Evident(SERVICE, snapshot, objectives, {"scale-out"})
 
 
 def lever(name: str, **values: float | None) -> LeverAdvice:
-    """The advice on one lever, wherever it is told."""
-    told = advise(evident(**values)).indicators
-    return next(each for indicator in told for each in indicator.levers if each.name == name)
+    """The advice on one lever."""
+    found = next(each for each in book().levers if each.name == name)
+    return advice._lever(found, evident(**values))
 
 
 def value(condition: Condition, *, holds: bool) -> float:

@@ -133,3 +133,44 @@ def test_restarts_are_those_of_the_last_minutes() -> None:
     )
     filled.tick({("restarts", "all", REPLICA): 0.0}, times=600)
     assert filled.measures.value("restarts", REPLICA) == 0.0
+
+
+def test_where_scrapes_come_seldom_the_short_window_holds_two_of_them() -> None:
+    filled = Filled()
+    filled.measures.least = 60.0
+    filled.tick({("generation_tokens", "all", REPLICA): 500.0}, times=40)
+    assert filled.measures.short == 60.0
+    assert filled.measures.increase("generation_tokens", REPLICA) == 500.0 * 30
+    assert filled.measures.value("tokens_per_second", REPLICA) == 250.0
+
+
+def test_batches_and_the_cache_follow_from_the_replicas_that_are_there() -> None:
+    measures = Filled().measures
+    measures.gauges = {("running", REPLICA): 12.0, ("kv_blocks", REPLICA): 100.0}
+    measures.states = {"availability": {REPLICA: True, at("a/a2/0"): True, at("b/b1/0"): False}}
+    found = {name: measures.value(name, at("a")) for name in ("batch", "replicas", "kv_capacity")}
+    assert found == {"batch": 6.0, "replicas": 2.0, "kv_capacity": None}
+    measures.gauges = {**measures.gauges, ("kv_block_tokens", REPLICA): 16.0}
+    assert measures.value("kv_capacity", at("a")) == 1600.0
+
+
+def test_the_share_of_waiting_and_of_prompts() -> None:
+    filled = Filled()
+    filled.tick(
+        {
+            ("queue_seconds", "all", REPLICA): 6.0,
+            ("queued", "all", REPLICA): 10.0,
+            ("prefill_seconds", "all", REPLICA): 2.0,
+            ("prefills", "all", REPLICA): 10.0,
+            ("preemptions", "all", REPLICA): 1.0,
+            ("finished", "good", REPLICA): 8.0,
+            ("finished", "bad", REPLICA): 2.0,
+            ("prefill_tokens", "good", REPLICA): 300.0,
+            ("generation_tokens", "all", REPLICA): 100.0,
+        },
+        times=5,
+    )
+    names = ("queue_time", "prefill_time", "queue_share", "preemption_rate", "prefill_share")
+    found = [filled.measures.value(name, at("a")) for name in names]
+    assert found == pytest.approx([0.6, 0.2, 0.75, 0.1, 0.75])
+    assert filled.measures.value("queue_share", at("b")) is None
