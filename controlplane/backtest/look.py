@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.backtest.alerts import RecordedAlerts
 from controlplane.backtest.imagined import ImaginedRuns, RecordedDesk
 from controlplane.backtest.witness import Witness
 from controlplane.controller.cases import RESOLVED, Desk
@@ -88,6 +89,7 @@ class RecordedTick(ServiceTick):
 
     imagined: ImaginedRuns = field(kw_only=True)
     witness: Witness = field(kw_only=True)
+    sent: RecordedAlerts = field(kw_only=True)
     budgets: bool = field(kw_only=True)
     """Whether a trigger asks what is left of an error budget."""
     open: list[Incident] = field(default_factory=list)
@@ -105,9 +107,9 @@ class RecordedTick(ServiceTick):
         )
 
     def _stands(self, targets: Sequence[Target]) -> tuple[set[str], alerts.Grouped]:
-        """Ask nobody: what is open is known, and nobody sent an alert."""
-        del targets
-        return {each.signal for each in self.open}, {}
+        """Ask no store: what is open is known, and the alerts are those that were recorded."""
+        standing = self.sent.at(self.shared.database.now())
+        return {each.signal for each in self.open}, alerts.group(standing, self.service, targets)
 
     def _keep(self, documents: Documents, concluded: Conclusion, now: datetime) -> list[Incident]:
         """Leave the store alone while nothing is bad and nothing is open; every memory is empty then."""

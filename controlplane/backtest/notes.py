@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from controlplane.backtest.alerts import names_of
 from controlplane.controller.inputs import Documents
 from controlplane.kernel.durations import format_duration
 from controlplane.model.slo import Slo
@@ -50,11 +51,9 @@ def notes(
             f"The zones' weights of {', '.join(assumed)} are not recorded (fleetward_zone_weight): every "
             "active zone is taken to have had traffic."
         )
-    of_alerts = sorted(
-        playbook.name
-        for playbook in documents.playbooks.values()
-        if any(trigger.type == "alert" for trigger in playbook.spec.triggers)
-    )
+    of_alerts = names_of(documents.playbooks.values())
     if of_alerts:
-        names = ", ".join(of_alerts)
-        yield f"What Alertmanager sent is not in Prometheus: the alert triggers of {names} rest."
+        yield (
+            f"The alert triggers of {', '.join(of_alerts)} go by Prometheus' own ALERTS: what Alertmanager "
+            "silenced or inhibited is not in there."
+        )

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import cast
 
 from controlplane.backtest import notes, summary
+from controlplane.backtest.alerts import RecordedAlerts, names_of
 from controlplane.backtest.fleet import RecordedFleet
 from controlplane.backtest.imagined import ImaginedRuns
 from controlplane.backtest.look import NoProber, RecordedTick
@@ -153,6 +154,7 @@ class Backtest:
             prober,
             imagined=imagined,
             witness=witness,
+            sent=RecordedAlerts(service, recording, wanted=bool(names_of(documents.playbooks.values()))),
             budgets=any(trigger.type == BUDGET for trigger in triggers),
         )
         look.fleet = fleet

@@ -225,6 +225,6 @@ def with_clients(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [
         each
         if clients is None or each.signal.kind == "slo"
-        else replace(each, state=each.state.model_copy(update={"clients_good": clients}))
+        else replace(each, state=SignalState.trusted(**{**vars(each.state), "clients_good": clients}))
         for each in verdicts
     ]

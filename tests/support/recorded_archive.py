@@ -60,7 +60,8 @@ class Shelf:
 
     def _answer(self, text: str, moments: Floats) -> list[Column]:
         parts = _QUERY.fullmatch(text)
-        assert parts is not None, text
+        if parts is None:
+            return self._plain(text, moments)
         by = [label.strip() for label in parts["by"].split(",")]
         groups: dict[tuple[tuple[str, str], ...], list[Floats]] = {}
         for one in self._select(parts["selector"]):
@@ -75,6 +76,14 @@ class Shelf:
             if some.any():
                 whole[some] = _FOLDS[parts["how"]](stacked[:, some], axis=0)
                 found.append(Column(dict(key), whole))
+        return found
+
+    def _plain(self, selector: str, moments: Floats) -> list[Column]:
+        """Answer a selector without anything around it: every series for itself."""
+        found = []
+        for one in self._select(selector):
+            values = self._at(one, moments, stamps=False)
+            found += [] if np.isnan(values).all() else [Column({**one.labels, "__name__": one.name}, values)]
         return found
 
     def _at(self, one: Series, moments: Floats, *, stamps: bool) -> Floats:

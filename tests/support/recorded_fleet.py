@@ -196,6 +196,12 @@ class RecordedFleet:
     def _gauge(self, name: str, labels: Labels, values: Floats, out: NDArray[np.bool_]) -> None:
         self._add(name, labels, np.where(out, np.nan, values))
 
+    def alert(self, name: str, cause: Planted, **labels: str) -> None:
+        """Let a rule of Prometheus have fired while something was planted."""
+        values = np.where(cause.holds(self.times), 1.0, np.nan)
+        more = {"alertname": name, "alertstate": "firing", "service": "chat", **labels}
+        self._add("ALERTS", more, values)
+
     def _add(self, name: str, labels: Labels, values: Floats) -> None:
         self.series.append(Series(name, labels, np.where(self._away, np.nan, values)))
 

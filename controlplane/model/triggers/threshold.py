@@ -65,13 +65,16 @@ class ThresholdTrigger(Trigger):
                 beyond = value is not None and self._is_beyond(value)
                 yield Verdict(
                     Signal(THRESHOLD, self.signal_name, target),
-                    SignalState(
+                    SignalState.trusted(
                         good=None if value is None else not beyond,
                         value=value,
                         objective=self.bound,
                         samples=float(value is not None),
                         since=since,
                         until=look.at,
+                        clients_good=None,
+                        clients_value=None,
+                        detail="",
                     ),
                     tiers=(THRESHOLD,) if beyond else (),
                     accusers=look.accusers(self.indicator, target) if beyond else frozenset(),

@@ -135,6 +135,25 @@ spec:
     assert from_unix(BEGIN + 300) <= answer.at <= from_unix(BEGIN + 360)
 
 
+def test_an_alert_of_prometheus_starts_what_waits_for_it() -> None:
+    paged = """
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: paged}
+spec:
+  triggers: [{type: alert, match: ['alertname="TargetDown"', 'zone="zone-c"']}]
+  steps: [{id: tell, uses: notify.send, with: {channel: oncall, title: down}}]
+"""
+    recorded = shelf(12)
+    recorded.fleet.alert("TargetDown", Planted("spike", at(), 3 * MINUTE, 2 * MINUTE), zone="zone-c")
+    report = play(recorded, DOCUMENTS + paged)
+    (incident,) = report.incidents
+    assert (incident.target, incident.signal) == ("chat/local/zone-c", "alert:TargetDown@chat/local/zone-c")
+    assert [(answer.playbook, answer.outcome) for answer in incident.answers] == [("paged", "run")]
+    assert any("alert triggers of paged go by Prometheus' own ALERTS" in note for note in report.notes)
+
+
 def test_a_past_that_nobody_recorded_is_refused_with_what_was_looked_for() -> None:
     with pytest.raises(NotFound, match=r'no samples of up\{service="shop", replica!=""\}'):
         play(
