@@ -23,6 +23,10 @@ SAMPLES = 400_000
 FIRST, LEAST, MOST = 60, 10, 2000
 """Ticks of the first chunk, whose width is not known yet, and of any."""
 
+AWAY = 3.0
+"""Ticks without a sample of any engine, answered or not, after which the scraper itself was away: what is
+still there of other series only lingers."""
+
 _Held = tuple[list[Mapping[str, str]], Floats]
 """The labels of a query's series, and their values by tick."""
 
@@ -30,15 +34,22 @@ _Held = tuple[list[Mapping[str, str]], Floats]
 class Recording:
     """Implements `controlplane.observe.series.Source` over the past; asked at the ticks of a span, in order.
 
-    ``instead``: what is asked in place of a query, by its name.
+    ``instead``: what is asked in place of a query, by its name. ``beat``: a query that says when anything was
+    scraped last; while that is long ago there are no rows of anything, as from a Prometheus that is down.
     """
 
     def __init__(
-        self, archive: Archive, span: Span, step: float, instead: Mapping[str, str] | None = None
+        self,
+        archive: Archive,
+        span: Span,
+        step: float,
+        instead: Mapping[str, str] | None = None,
+        beat: tuple[str, str] | None = None,
     ) -> None:
         self._archive, self._end, self._step = archive, span.end, step
         self._instead = dict(instead or {})
-        self._texts: dict[str, str] = {}
+        self._beat = beat
+        self._texts: dict[str, str] = dict([beat] if beat else [])
         self._held: dict[str, _Held] = {}
         self._start, self._steps, self._length = span.start, 0, FIRST
 
@@ -55,7 +66,8 @@ class Recording:
         if late:
             self._texts |= late
             self._held |= self._read(late)
-        return {name: _rows(self._held[name], place) for name in queries}
+        away = self._beat is not None and self._is_away(self._beat[0], place, moment)
+        return {name: [] if away else _rows(self._held[name], place) for name in queries}
 
     def ranges(
         self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
@@ -68,6 +80,12 @@ class Recording:
             name: answer if isinstance(answer, FleetwardError) else [_track(c, since, step) for c in answer]
             for name, answer in answers.items()
         }
+
+    def _is_away(self, beat: str, place: int, moment: float) -> bool:
+        if beat not in self._held:
+            return False
+        newest = max((row.value for row in _rows(self._held[beat], place)), default=0.0)
+        return moment - newest > AWAY * self._step
 
     def _turn(self, moment: float) -> None:
         """Read the next chunk, from ``moment`` on; a smaller one when the server finds it too large."""

@@ -37,7 +37,7 @@ from controlplane.model.slo import Slo
 from controlplane.model.triggers.budget import BUDGET
 from controlplane.observe.archive import Archive
 from controlplane.observe.observer import Observer
-from controlplane.observe.profile import HEARTBEAT, Profile, queries, serving, shipped
+from controlplane.observe.profile import HEARTBEAT, SCRAPED_AT, Profile, queries, serving, shipped
 from controlplane.platforms.port import Platform
 from controlplane.store.memory import MemoryDatabase
 
@@ -132,10 +132,12 @@ class Backtest:
         needs = needs_of(documents.slos_of(service.name), documents.playbooks.values())
         profiles = reduced(serving(self._order.profiles, service), needs)
         instead = narrowed(self._archive, service, profiles.values(), needs, span)
-        recording = Recording(self._archive, span, tick, instead)
+        engine = profiles[service.spec.engine]
+        beat = next(query for query in queries(engine, service) if query.name == SCRAPED_AT)
+        recording = Recording(self._archive, span, tick, instead, (beat.name, beat.promql))
         prober = NoProber(service)
         observer = Observer(service, recording, profiles, prober.book, tick, lag=0.0)
-        fleet = RecordedFleet(service, profiles[service.spec.engine], recording, tick)
+        fleet = RecordedFleet(service, engine, recording, tick)
         imagined = ImaginedRuns(database)
         shared = Shared(
             database,

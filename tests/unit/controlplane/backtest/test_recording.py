@@ -20,8 +20,8 @@ from controlplane.observe.profile import shipped
 from controlplane.observe.series import Row
 from tests.support.backtest_documents import DOCUMENTS
 from tests.support.recorded_archive import Shelf
-from tests.support.recorded_fleet import BEGIN, OFFSET
-from tests.unit.controlplane.backtest.conftest import shelf
+from tests.support.recorded_fleet import BEGIN, OFFSET, Planted
+from tests.unit.controlplane.backtest.conftest import at, shelf
 
 UP = {"up": 'min by (replica) (up{service="chat"})'}
 BUNDLE = load_bundle([("d.yaml", DOCUMENTS)])
@@ -77,6 +77,18 @@ def test_what_is_asked_later_is_read_for_the_rest_of_the_chunk() -> None:
     assert rows[0].value == pytest.approx(BEGIN + 300 - OFFSET)
     source.poll(UP | more, from_unix(BEGIN + 60 * 30))
     assert archive.asked == [60, 60, 61]
+
+
+def test_while_the_scraper_was_away_nothing_lingers() -> None:
+    archive = shelf(30, [Planted("gap", at(), 300, 600)])
+    beat = ("stamp", 'max by (replica) (timestamp(up{service="chat"}))')
+    source = Recording(archive, Span(BEGIN, archive.fleet.end), 30.0, beat=beat)
+    counts = []
+    for tick in range(60):
+        rows = source.poll(UP, from_unix(BEGIN + 30 * tick))["up"]
+        assert isinstance(rows, list)
+        counts.append(len(rows))
+    assert counts == [6] * 13 + [0] * 18 + [6] * 29
 
 
 def test_the_interval_is_that_of_most_samples() -> None:
