@@ -73,13 +73,13 @@ class RecordedStanding(Standing):
     left: dict[tuple[str, Target], float] = field(default_factory=dict)
 
     def count(
-        self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime
+        self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime, *, warming: bool
     ) -> dict[tuple[str, Target], float]:
         """Count, if a trigger asks for it or an objective counts slices; nothing in between is lost."""
         wanted = self.asked or any(slo.spec.slices for slo in slos)
         if wanted and (self.counted_at is None or at - self.counted_at >= COUNTED_EVERY):
             self.counted_at = at
-            self.left = super().count(slos, targets, at)
+            self.left = super().count(slos, targets, at, warming=warming)
         return self.left
 
 

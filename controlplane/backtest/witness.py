@@ -15,12 +15,13 @@ import numpy as np
 
 from controlplane.controller.tick import Conclusion
 from controlplane.decide import burn
+from controlplane.decide.plan import tier_ask
 from controlplane.model.records import Incident
 from controlplane.model.signals import Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import Signal
 from controlplane.model.triggers.threshold import THRESHOLD
-from controlplane.observe.measures import Ask, Measures
+from controlplane.observe.measures import Measures
 
 NEAR, OVER = 0.75, 0.5
 """Shares of what it takes at which a near miss begins, and ends."""
@@ -80,14 +81,15 @@ class Witness:
         """Take a tick into account."""
         self.ticks += 1
         self._watch_sources(concluded, now)
-        by_signal = {str(verdict.signal): verdict for verdict in concluded.verdicts}
+        verdicts = concluded.every()
+        by_signal = {str(verdict.signal): verdict for verdict in verdicts}
         for incident in incidents:
             self._note_worst(incident, by_signal.get(incident.signal))
         slos = {slo.name: slo for slo in concluded.slos}
-        reached = [found for verdict in concluded.verdicts if (found := _reached(verdict, slos)) is not None]
+        reached = [found for verdict in verdicts if (found := _reached(verdict, slos)) is not None]
         if self._burned_at is None or now - self._burned_at >= BURNS_EVERY:
             self._burned_at = now
-            reached += self._burns(concluded)
+            reached += self._burns(concluded.slos, verdicts)
         self._approach(reached, incidents, now)
 
     def close(self) -> list[NearMiss]:
@@ -115,17 +117,15 @@ class Witness:
         if before is None or abs(value - bound) > abs(before - bound):
             self.worst[incident.id] = value
 
-    def _burns(self, concluded: Conclusion) -> Iterator[Reached]:
+    def _burns(self, every: Sequence[Slo], verdicts: Sequence[Verdict]) -> Iterator[Reached]:
         """Hold each burn-rate tier at each target against its factor, as it is judged."""
-        slos = [slo for slo in concluded.slos if slo.spec.burn_tiers]
-        places = [(slo, verdict) for slo in slos for verdict in concluded.verdicts if _is_of(verdict, slo)]
+        slos = [slo for slo in every if slo.spec.burn_tiers]
+        places = [(slo, verdict) for slo in slos for verdict in verdicts if _is_of(verdict, slo)]
         if not places:
             return
         tiers = [tier for slo in slos for tier in slo.spec.burn_tiers]
         windows = sorted({window for tier in tiers for window in (tier.long, tier.short)})
-        asks = [
-            Ask(slo.spec.tier_measure, verdict.signal.target, slo.spec.threshold) for slo, verdict in places
-        ]
+        asks = [tier_ask(slo, verdict.signal.target) for slo, verdict in places]
         counts = self.measures.counts(asks, windows)
         goals = np.array([[slo.spec.target] for slo, _ in places])
         seen = self.measures.observed(asks, windows) / np.array(windows)

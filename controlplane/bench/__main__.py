@@ -11,10 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controlplane.bench import engine, waiting
+from controlplane.bench import engine, scale, waiting
 
 MIN_SHARE = 0.4
 MAX_CORE = 0.05
+MIN_JUDGED, MAX_DECIDE, MAX_TICK, MAX_MEMORY = 10_000, 0.050, 0.400, 400.0
+MIN_TIMES = 20.0
 
 
 def bench(
@@ -26,8 +28,11 @@ def bench(
     watch: Annotated[
         float, typer.Option(help="Seconds that they are watched for, and as many without.")
     ] = 30.0,
+    days: Annotated[
+        float, typer.Option(help="Days that Prometheus has of what ticks and rules judge; 0 leaves them out.")
+    ] = 3.1,
 ) -> None:
-    """Measure on a real Redis and a database on disk, in two minutes; ends with 1 when a bound is missed."""
+    """Measure on a real Redis, a database on disk, a real Prometheus; ends with 1 when a bound is missed."""
     table = Table("figure", "measured", "bound", "within")
     kept = True
     with tempfile.TemporaryDirectory(prefix="fleetward-bench-") as folder:
@@ -35,6 +40,8 @@ def bench(
             kept &= _throughput(table, engine.measure(Path(folder), runs, noops))
         if wait:
             kept &= _cost(table, waiting.measure(Path(folder), wait, watch))
+        if days:
+            kept &= _scale(table, scale.measure(Path(folder), days))
     Console(highlight=False).print(table)
     if not kept:
         raise typer.Exit(1)
@@ -57,6 +64,42 @@ def _cost(table: Table, found: waiting.Waiting) -> bool:
     bound = f"under {MAX_CORE:.0%}"
     words = f"what {found.runs} waiting runs cost: controller, worker, Redis"
     table.add_row(words, f"{found.cost:.1%} of a core", bound, "yes" if kept else "NO")
+    return kept
+
+
+def _scale(table: Table, found: scale.Scale) -> bool:
+    many, (ticks, rules) = found.many, found.growth
+    kept = [
+        _row(
+            table, "tick: objectives x targets judged", many.judged, MIN_JUDGED, "at least {:.0f}", "{:.0f}"
+        ),
+        _row(table, "tick: to decide, ms of a core", -1e3 * many.decide, -1e3 * MAX_DECIDE, "at most {:.0f}"),
+        _row(
+            table,
+            "tick: queries, decoding and all, ms",
+            -1e3 * many.lasted,
+            -1e3 * MAX_TICK,
+            "at most {:.0f}",
+        ),
+        _row(table, "tick: memory, MB", -many.memory, -MAX_MEMORY, "under {:.0f}"),
+    ]
+    for pair in found.pairs:
+        what = f"{pair.series} series, {pair.judged} judged, ms of a core: tick {1e3 * pair.tick:.1f}"
+        table.add_row(f"{what}, Sloth's rules {1e3 * pair.rules:.0f}", f"{pair.times:.0f} times less", "", "")
+    most = found.pairs[-1]
+    kept += [
+        _row(
+            table, f"times less than rules at {most.series} series", most.times, MIN_TIMES, "at least {:.0f}"
+        ),
+        _row(table, "from the smallest to the largest: rules grow", rules, ticks, "more than ticks: {:.1f}"),
+    ]
+    return all(kept)
+
+
+def _row(table: Table, words: str, found: float, least: float, bound: str, shown: str = "{:.1f}") -> bool:
+    """Add a row; what must be at most so much comes with its sign turned."""
+    kept = found >= least
+    table.add_row(words, shown.format(abs(found)), bound.format(abs(least)), "yes" if kept else "NO")
     return kept
 
 

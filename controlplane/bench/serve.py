@@ -45,7 +45,7 @@ def serve_engine(database_url: str, broker_url: str) -> int:
             Platform: MemoryPlatform(clock),
             Approvals: StoreApprovals(database),
         }
-        return Executor(database, _actions(), ports, Sender(broker_url), clock, "bench")
+        return Executor(database, actions(), ports, Sender(broker_url), clock, "bench")
 
     return run_worker(broker_url, build, name="bench")
 
@@ -71,7 +71,7 @@ def serve_controller(database_url: str, broker_url: str) -> int:
         database=Database(database_url, clock),
         platform=MemoryPlatform(clock),
         source=NoMetrics(),
-        actions=_actions(),
+        actions=actions(),
         wake=Sender(broker_url),
         clock=clock,
         owner="bench",
@@ -112,10 +112,11 @@ class NoCanaries:
         """Ask nobody."""
 
 
-def _actions() -> ActionRegistry:
-    actions: ActionRegistry = Registry("action")
-    register(actions)
-    return actions
+def actions() -> ActionRegistry:
+    """Return the actions that there are."""
+    found: ActionRegistry = Registry("action")
+    register(found)
+    return found
 
 
 ROLES = {"engine": serve_engine, "nothing": serve_nothing, "controller": serve_controller}

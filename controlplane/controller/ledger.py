@@ -42,6 +42,8 @@ class IncidentKeeper:
     memories: dict[Signal, incidents.Memory]
     playbooks: Sequence[Playbook]
     wake: Callable[[str], None]
+    warming: bool = False
+    """Whether what is not measured may only not be known yet."""
 
     def keep(
         self, tx: Transaction, verdicts: Sequence[Verdict], around: Around, now: datetime
@@ -49,11 +51,11 @@ class IncidentKeeper:
         """Open, move and fold incidents by this tick's verdicts; returns those that are open now."""
         found = {each.signal: each for each in tx.incidents.list(open=True, service=self.service)}
         opened = {Signal.parse(text): text for text in found}
-        measured = set()
+        measured, told = set(), set()
         for verdict in verdicts:
             if not verdict.bad and verdict.signal not in opened:
-                self.memories.pop(verdict.signal, None)
                 continue
+            told.add(verdict.signal)
             text = str(verdict.signal)
             measured.add(text)
             incident = found.get(text)
@@ -62,7 +64,9 @@ class IncidentKeeper:
             if incident is None:
                 incident = self._open(tx, verdict, now)
             found[text] = self._advance(tx, incident, verdict, memory, around(verdict))
-        for text in found.keys() - measured:
+        for signal in self.memories.keys() - told:
+            del self.memories[signal]
+        for text in found.keys() - measured if not self.warming else ():
             why = "nobody measures it any more"
             found[text] = move(tx, found[text], IncidentState.RESOLVED, why, now)
         still = [incident for incident in found.values() if not is_final(incident.state)]

@@ -39,16 +39,22 @@ class Standing:
     shown_at: datetime | None = None
 
     def count(
-        self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime
+        self, slos: Sequence[Slo], targets: Sequence[Target], at: datetime, *, warming: bool
     ) -> dict[tuple[str, Target], float]:
-        """Count what budgets are made of; return what is left of each, as far as it is known."""
+        """Count what budgets are made of; return what is left of each, as far as it is known.
+
+        While the windows are ``warming`` what was written down stands: what happened since is not all known.
+        """
         if self.book is None:
             with self.database.reading() as tx:
                 body = tx.snapshots.get(SNAPSHOT, service=self.service.name)
             self.book = BudgetBook(Tallies.model_validate(body or {}))
         target, moment = self.service.target, at.timestamp()
-        self.slices.keep(slos, targets, self.measures, moment)
-        self.book.count(slos, target, self.measures, moment)
+        if warming:
+            self.book.hold(slos, target)
+        else:
+            self.slices.keep(slos, targets, self.measures, moment)
+            self.book.count(slos, target, self.measures, moment)
         return {(name, target): share for name, share in self.book.all_left().items()}
 
     def leave(

@@ -98,6 +98,8 @@ class Conclusion:
 
     observation: Observation
     verdicts: Sequence[Verdict]
+    """What decisions are made of; the objectives with which nothing is are only in ``judged``."""
+    judged: signals.Judged
     accused: dict[Target, frozenset[str]]
     canaries: dict[str, CanaryState]
     isolated: AbstractSet[Target]
@@ -105,6 +107,10 @@ class Conclusion:
     sources: Sequence[SourceState]
     alerts: Mapping[str, Sequence[Mapping[str, str]]]
     slos: Sequence[Slo]
+
+    def every(self) -> list[Verdict]:
+        """Return also those of the objectives with which nothing is; that takes time."""
+        return [*self.judged.calm(), *self.verdicts]
 
 
 @dataclass(slots=True)
@@ -160,6 +166,7 @@ class ServiceTick:
             self.observer.want(documents.slos_of(self.service.name))
             self.observer.rebuild(now, topology, self.fleet.weights)
             return
+        self.observer.catch_up()
         concluded = self._conclude(documents, topology, now)
         self.ticks += 1
         found = self._keep(documents, concluded, now)
@@ -172,7 +179,13 @@ class ServiceTick:
             reconcile(tx, self.service, self.fleet)
             held = held_targets(tx, self.service.name)
             playbooks = list(documents.playbooks.values())
-            keeper = IncidentKeeper(self.service.name, self.memories, playbooks, self.shared.wake)
+            keeper = IncidentKeeper(
+                self.service.name,
+                self.memories,
+                playbooks,
+                self.shared.wake,
+                warming=self.observer.warming,
+            )
             return keeper.keep(tx, concluded.verdicts, self._around(concluded, held.keys(), now), now)
 
     def _conclude(self, documents: Documents, topology: Topology, now: datetime) -> Conclusion:
@@ -191,7 +204,9 @@ class ServiceTick:
         sight = signals.Sight(observation.evaluated_at, fresh, observation.evidence, replicas)
         if not self.plan.is_of(slos, targets):
             self.plan = Plan(slos, targets)
-        found = signals.judge(slos, targets, self.observer.measures, sight, self.plan)
+        open_signals, grouped = self._stands(targets)
+        judged = signals.weigh(self.plan, self.observer.measures, sight, open_signals)
+        found = list(judged.told)
         traffic = service_state.takes_traffic(topology, None if self.fleet.error else self.fleet.weights)
         found += absences(slos, found, traffic, self.last_seen, now)
         playbooks = list(documents.playbooks.values())
@@ -201,17 +216,17 @@ class ServiceTick:
             self.observer.measures,
             sight,
             {each.name: each.state for each in sources},
-            self.standing.count(slos, targets, observation.evaluated_at),
+            self.standing.count(slos, targets, observation.evaluated_at, warming=self.observer.warming),
         )
         found += look.measured(playbooks, seen)
-        open_signals, grouped = self._stands(targets)
-        found += alerts.verdicts(grouped, open_signals, found, sight.at)
+        found += alerts.verdicts(grouped, open_signals, sight.at, clients=judged.clients)
         found += self._cards(observation, targets, open_signals, fresh="gpu" in fresh)
-        verdicts = fold(signals.with_clients(found), targets, open_signals)
+        verdicts = fold(signals.with_clients(found, clients=judged.clients), targets, open_signals)
         accused = signals.witnesses(verdicts, self.prober.book.failing(replicas, now.timestamp()))
         return Conclusion(
             observation,
             verdicts,
+            judged,
             accused,
             self.prober.book.states(replicas, now, isolated),
             isolated,
@@ -263,6 +278,7 @@ class ServiceTick:
                 out_of_service=any(claim.contains(target) for claim in held),
                 canary=concluded.canaries.get(str(target)),
                 refuses=self.fleet.shed,
+                warming=self.observer.warming,
             )
 
         return around
@@ -351,11 +367,12 @@ class ServiceTick:
         at = concluded.observation.evaluated_at
         with self.shared.transaction() as tx:
             open_incidents = tx.incidents.list(open=True, service=self.service.name)
+            verdicts = concluded.every()
             snapshot = SignalsSnapshot.model_construct(
                 at=now,
                 evaluated_at=at,
                 sources={state.name: state.state for state in concluded.sources},
-                signals={str(verdict.signal): verdict.state for verdict in concluded.verdicts},
+                signals={str(verdict.signal): verdict.state for verdict in verdicts},
                 canaries=concluded.canaries,
                 takes_traffic={str(target): takes for target, takes in concluded.traffic.items()},
                 incidents=tuple(each.title for each in open_incidents),
@@ -375,7 +392,7 @@ class ServiceTick:
             self.history = list(overview.history)
             tx.snapshots.put(SIGNALS, _json(snapshot), service=self.service.name, at=now)
             tx.snapshots.put(OVERVIEW, _json(overview), service=self.service.name, at=now)
-            self.standing.leave(tx, concluded.slos, concluded.verdicts, at, now)
+            self.standing.leave(tx, concluded.slos, verdicts, at, now)
             self.read_at = leave_readings(tx, self.observer.measures, at, now, self.read_at)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from controlplane.decide.signals import clients_of
 from controlplane.model.records import Alert
 from controlplane.model.service import Service
 from controlplane.model.signals import SignalState, Verdict
@@ -53,13 +52,12 @@ def group(alerts: Iterable[Alert], service: Service, targets: Sequence[Target]) 
 
 
 def verdicts(
-    grouped: Grouped, open_signals: Iterable[str], found: Sequence[Verdict], now: datetime
+    grouped: Grouped, open_signals: Iterable[str], now: datetime, *, clients: bool | None
 ) -> list[Verdict]:
     """Judge every signal of alerts that stand, or whose incident is open.
 
-    ``found``: the verdicts of this tick; those of the objectives say whether the clients are well.
+    ``clients``: what the objectives say of whether the clients are well.
     """
-    clients = clients_of(found)
     signals = {Signal.parse(text) for text in open_signals if text.startswith(f"{ALERT}:")}
     wanted = sorted(signals | grouped.keys(), key=str)
     return [_verdict(signal, grouped.get(signal, ()), now, clients=clients) for signal in wanted]

@@ -9,7 +9,7 @@ history nor a hole in it makes a bad minute a bad hour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,10 +181,15 @@ class BudgetBook:
         """Add the events of ``slos`` since the last time; of others nothing is kept."""
         slos = list(slos)
         if slos != self._slos:
-            self._arrange(slos, service, measures, at)
+            self._arrange(slos, service, lambda window: _beginning(window, measures, at))
         self._slos = slos
         for group in self._groups:
             group.count(measures, at)
+
+    def hold(self, slos: Sequence[Slo], service: Target) -> None:
+        """Stand by what was written down of ``slos``; nothing is counted, and no other begins."""
+        if not self._groups:
+            self._arrange([slo for slo in slos if _key(slo) in self._known], service, lambda _: 0.0)
 
     def written(self) -> Tallies:
         """Return what the next leader goes on from."""
@@ -214,14 +219,14 @@ class BudgetBook:
             if left == left  # noqa: PLR0124 - not NaN
         }
 
-    def _arrange(self, slos: list[Slo], service: Target, measures: Measures, at: float) -> None:
-        """Group the SLOs anew, going on from what is counted already."""
+    def _arrange(self, slos: Sequence[Slo], service: Target, begin: Callable[[Window], float]) -> None:
+        """Group the SLOs anew, going on from what is counted already; ``begin``: where the others do."""
         known = self._known | self.written().tallies
         places: dict[tuple[Window, str, float], dict[str, Slo]] = {}
         for slo in slos:
             key, window = _key(slo), slo.spec.window
             tally = known.get(key)
-            upto = tally.upto if tally else _beginning(window, measures, at)
+            upto = tally.upto if tally else begin(window)
             places.setdefault((window, slo.spec.measure, upto), {})[key] = slo
         self._groups, self._places, self._known = [], {}, {}
         for (window, _, upto), members in places.items():

@@ -70,6 +70,7 @@ class Circumstances:
     ``takes_traffic`` None: not known. ``isolated``: a replica that the platform keeps out of rotation.
     ``out_of_service``: a run or drill still holds the target.
     ``refuses``: the tiers of clients that the gateway turns away.
+    ``warming``: the longer windows are still being read, so that nothing is known to be over.
     """
 
     now: datetime
@@ -79,6 +80,7 @@ class Circumstances:
     out_of_service: bool = False
     canary: CanaryState | None = None
     refuses: tuple[str, ...] = ()
+    warming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,14 @@ def next_state(
         if state is IncidentState.UNKNOWN:
             return None
         return Step(IncidentState.UNKNOWN, "the observer lost sight of it")
+    step = _next(state, verdict, memory, around, fired=fired)
+    resolves = step is not None and step.state is IncidentState.RESOLVED
+    return None if resolves and around.warming else step
+
+
+def _next(
+    state: IncidentState, verdict: Verdict, memory: Memory, around: Circumstances, *, fired: bool
+) -> Step | None:
     match state:
         case IncidentState.PENDING:
             return _from_pending(verdict, memory, around)

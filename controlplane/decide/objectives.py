@@ -15,12 +15,13 @@ import numpy as np
 
 from controlplane.decide import burn
 from controlplane.decide.budgets import BudgetBook
+from controlplane.decide.plan import tier_ask
 from controlplane.model.objectives import ObjectiveStatus, PlaceStatus, State, TierStatus
 from controlplane.model.query import promql_duration
 from controlplane.model.signals import Verdict
 from controlplane.model.slo import Slo
 from controlplane.model.target import Target
-from controlplane.observe.measures import Ask, Measures
+from controlplane.observe.measures import Measures
 
 HOUR = 3600.0
 """Seconds that the shown burn rate looks at: those of the workbook's quickest tier."""
@@ -39,7 +40,7 @@ def statuses(
     tiers = [tier for slo in slos for tier in slo.spec.burn_tiers]
     windows = sorted({HOUR, *(each for tier in tiers for each in (tier.long, tier.short))})
     service = measures.service.target
-    asks = [_ask(slo, service) for slo in slos]
+    asks = [tier_ask(slo, service) for slo in slos]
     counts = measures.counts(asks, windows)
     mine: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -59,12 +60,6 @@ def statuses(
         }
         found.append(_status(slo, mine.get(slo.name, ()), columns, book, at, service))
     return tuple(found)
-
-
-def _ask(slo: Slo, service: Target) -> Ask:
-    spec = slo.spec
-    of = spec.measure if spec.tier_measure != spec.measure else None
-    return Ask(spec.tier_measure, service, spec.threshold, of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,21 @@ class Plan:
         self.slos = [slo for slo, _, _ in pairs]
         self.kinds = list(dict.fromkeys((slo.spec.measure, level) for slo, _, level in pairs))
         """What is measured, and at which level: the same sources speak for all rows of a kind."""
-        number = {kind: index for index, kind in enumerate(self.kinds)}
-        self.kind = np.array([number[slo.spec.measure, level] for slo, _, level in pairs], dtype=np.int64)
+        kinds = {kind: number for number, kind in enumerate(self.kinds)}
+        self.kind = np.array([kinds[slo.spec.measure, level] for slo, _, level in pairs], dtype=np.int64)
         self.signals = [Signal("slo", slo.name, place) for slo, place, _ in pairs]
         self.judged: Bools = np.array([level in slo.spec.by for slo, _, level in pairs], dtype=bool)
         """Which rows are told of; the others are there for what the service's clients see."""
+        self.names = {slo.name: number for number, slo in enumerate(slos)}
+        self.number = np.array([self.names[slo.name] for slo in self.slos], dtype=np.int64)
+        self.awaited: Bools = np.array(
+            [
+                slo.spec.no_data.alert_after is not None and level in {"service", "zone"}
+                for slo, _, level in pairs
+            ],
+            dtype=bool,
+        )
+        """Rows whose silence is an incident of its own."""
         self.clients = _clients(pairs)
         self.windows = sorted({window for slo in slos for window in _windows(slo)})
         self.column = {window: number for number, window in enumerate(self.windows)}
@@ -86,6 +96,13 @@ def verdict_window(slo: Slo) -> float:
     return slo.spec.fast.window if slo.spec.fast else USUAL_WINDOW
 
 
+def tier_ask(slo: Slo, target: Target) -> Ask:
+    """Return what burn rates count: events, or slices of time where the verdict counts events."""
+    spec = slo.spec
+    of = spec.measure if spec.tier_measure != spec.measure else None
+    return Ask(spec.tier_measure, target, spec.threshold, of)
+
+
 _Pair = tuple[Slo, Target, Level]
 
 
@@ -114,7 +131,7 @@ def _questions(pairs: Sequence[_Pair]) -> tuple[Questions, Ints]:
         spec = slo.spec
         if spec.tier_measure != spec.measure:
             rows[row] = len(asks)
-            asks.append(Ask(spec.tier_measure, place, spec.threshold, spec.measure))
+            asks.append(tier_ask(slo, place))
     return Questions(asks), np.array(rows, dtype=np.int64)
 
 

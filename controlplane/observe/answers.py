@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from controlplane.model.service import Service
 from controlplane.model.target import Target
@@ -62,15 +63,36 @@ class Sorted:
     scraped_at: dict[Target, float] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+_Sort = Literal["counter", "gauge", "card"]
+
+
+@dataclass(slots=True, eq=False)
 class _Known:
-    """What was found out about a series once: its measure, target, rank among names, and rows."""
+    """What was found out about a series once: its measure, target, rank among names, and rows.
+
+    ``best`` is what all series of one measure and target share: the best rank that was seen. ``series`` is
+    the same for as long as there is a series of that name and these labels.
+    """
 
     measure: str
     target: Target
     rank: int
+    best: list[int]
     rows: tuple[int, ...]
+    abroad: tuple[int, ...]
+    """The rows while the zone takes no traffic of users."""
     scale: float
+    sort: _Sort
+    series: Hashable
+    group: tuple[str, Target]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The series of a query's last answer, in its order, and what is known of each."""
+
+    labels: list[Mapping[str, str]] = field(default_factory=list)
+    known: list[_Known | None] = field(default_factory=list)
 
 
 class Sorter:
@@ -79,9 +101,12 @@ class Sorter:
     def __init__(self, service: Service, store: WindowStore) -> None:
         self._service = service
         self.store = store
-        self._known: dict[tuple[Hashable, ...], _Known] = {}
-        self._best: dict[tuple[str, Target], int] = {}
+        self._known: dict[tuple[str, ...], _Known] = {}
+        self._best: dict[tuple[str, Target], list[int]] = {}
         self._rows: dict[tuple[str, float | str, Target], tuple[int, ...]] = {}
+        self._series: dict[tuple[str, ...], Hashable] = {}
+        self._answers: dict[str, _Answer] = {}
+        self._scraped: dict[str, tuple[list[Mapping[str, str]], list[Target | None]]] = {}
         self._places: dict[str, Target] = {}
         self._nodes: dict[str, Target] = {}
         self._labels: dict[str, TargetLabels] = {}
@@ -98,36 +123,45 @@ class Sorter:
             self._places = places
             self._nodes = {str(target.node): target.at("node") for target in places.values()}
             self._known.clear()
+            self._answers.clear()
+            self._scraped.clear()
 
     def sort(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
         """Sort the answer of one query into ``into``."""
-        labels = self._labels_of(query)
         if query.name in {HEARTBEAT, SCRAPED_AT}:
-            for row in rows:
-                target = self._target(labels, row.labels)
-                if target is None or target.level != "replica":
-                    continue
-                if query.name == HEARTBEAT:
-                    into.up[target] = row.value > 0
-                else:
-                    into.scraped_at[target] = row.value
+            self._sort_scrapes(query, rows, into)
             return
-        for row in rows:
-            if math.isnan(row.value):
+        last = self._answers.setdefault(query.name, _Answer())
+        for number, row in enumerate(rows):
+            known = self._look_up(query, number, row.labels, last)
+            if known is None or known.rank > known.best[0] or row.value != row.value:
                 continue
-            known = self._look_up(query, labels, row.labels)
-            if known is None or known.rank > self._best[known.measure, known.target]:
-                continue
-            if known.measure in CARD_MEASURES:
-                _note(Card(known.target, row.labels.get("UUID", "")), known.measure, row, into)
-            elif query.profile.measures[known.measure].type == "gauge":
-                self._gauge(query, known, row.value, into)
-            else:
-                series = (query.name, *row.labels.items())
-                group = (known.measure, known.target)
+            if known.sort == "counter":
                 # A zone without users' traffic is no part of what the service's clients see.
-                feeds = known.rows[:-1] if known.target.zone in self._evacuated else known.rows
-                into.readings.append(Reading(series, group, feeds, row.value * known.scale))
+                feeds = known.abroad if known.target.zone in self._evacuated else known.rows
+                into.readings.append(Reading(known.series, known.group, feeds, row.value * known.scale))
+            elif known.sort == "card":
+                _note(Card(known.target, row.labels.get("UUID", "")), known.measure, row, into)
+            else:
+                self._gauge(query, known, row.value, into)
+
+    def _sort_scrapes(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
+        """Note whether, or when, each replica was scraped."""
+        labels = self._labels_of(query)
+        given, targets = self._scraped.setdefault(query.name, ([], []))
+        for number, row in enumerate(rows):
+            if number >= len(given) or given[number] != row.labels:
+                target = self._target(labels, row.labels)
+                del given[number:], targets[number:]
+                given.append(row.labels)
+                targets.append(target if target is not None and target.level == "replica" else None)
+            target = targets[number]
+            if target is None:
+                continue
+            if query.name == HEARTBEAT:
+                into.up[target] = row.value > 0
+            else:
+                into.scraped_at[target] = row.value
 
     def _gauge(self, query: Query, known: _Known, value: float, into: Sorted) -> None:
         key = (known.measure, known.target)
@@ -142,21 +176,25 @@ class Sorter:
         else:
             into.gauges[key] = before + (value if fold == "sum" else (value - before) / count)
 
-    def _look_up(self, query: Query, labels: TargetLabels, found: Mapping[str, str]) -> _Known | None:
-        key = (query.name, *found.items())
+    def _look_up(self, query: Query, number: int, found: Mapping[str, str], last: _Answer) -> _Known | None:
+        """Return what is known of the series at this place in an answer: mostly the one that was there."""
+        if number < len(last.labels) and last.labels[number] == found:
+            return last.known[number]
+        del last.labels[number:], last.known[number:]
+        key = (query.name, *found, *found.values())
         known = self._known.get(key)
         if known is None:
-            known = self._find_out(query, labels, found)
-            if known is None:
-                return None
-            self._known[key] = known
-            group = (known.measure, known.target)
-            self._best[group] = min(known.rank, self._best.get(group, known.rank))
+            known = self._find_out(query, key, found)
+            if known is not None:
+                self._known[key] = known
+                known.best[0] = min(known.rank, known.best[0])
+        last.labels.append(found)
+        last.known.append(known)
         return known
 
-    def _find_out(self, query: Query, labels: TargetLabels, found: Mapping[str, str]) -> _Known | None:
+    def _find_out(self, query: Query, key: tuple[str, ...], found: Mapping[str, str]) -> _Known | None:
         named = query.measures.get(found.get("__name__", ""))
-        target = self._target(labels, found)
+        target = self._target(self._labels_of(query), found)
         if named is None or target is None:
             return None
         measure = query.profile.measures[named.measure]
@@ -164,8 +202,21 @@ class Sorter:
         scale = _scale(measure, named.series, found)
         if part is None or scale is None:
             return None
+        card = named.measure in CARD_MEASURES
+        sort: _Sort = "card" if card else "gauge" if measure.type == "gauge" else "counter"
         rows = () if measure.type == "gauge" else self.rows(named.measure, part, target)
-        return _Known(named.measure, target, named.rank, rows, scale)
+        return _Known(
+            named.measure,
+            target,
+            named.rank,
+            self._best.setdefault((named.measure, target), [named.rank]),
+            rows,
+            rows[:-1],
+            scale,
+            sort,
+            self._series.setdefault(key, object()),
+            (named.measure, target),
+        )
 
     def rows(self, measure: str, part: float | str, target: Target) -> tuple[int, ...]:
         """Return the rows that an event at ``target`` adds to: its own and those of all wider targets."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controlplane.observe.windows import Floats, Ints, WindowStore
+from controlplane.observe.windows import Bools, Floats, Ints, WindowStore
 
 LATE = 1.75
 """Steps after which what gathered was not of the last step alone."""
@@ -38,9 +38,13 @@ class CounterBook:
         self._sibling_within = 3 * tick
         self._forget_after = forget_after
         self._ids: dict[Hashable, int] = {}
+        self._fed: list[tuple[int, ...]] = []
+        self._feeds = np.full((256, 1), -1)
         self._last = np.zeros(256)
         self._seen = np.full(256, -np.inf)
-        self._groups: dict[tuple[str, Hashable], float] = {}
+        self._family = np.zeros(256, dtype=np.int64)
+        self._families: dict[tuple[str, Hashable], int] = {}
+        self._family_seen = np.full(256, -np.inf)
         self._read: dict[str, float] = {}
 
     def step(self, readings: Sequence[Reading], at: float, *, spacing: float | None = None) -> None:
@@ -52,18 +56,17 @@ class CounterBook:
         if not readings:
             return
         values = np.array([reading.value for reading in readings])
-        ids = np.array([self._id(reading.series) for reading in readings])
-        born = np.array([self._was_born(reading.group, at) for reading in readings])
+        ids = np.array([self._id(reading) for reading in readings])
+        born = at - self._family_seen[self._family[ids]] <= self._sibling_within
         good = np.isfinite(values) & (values >= 0)
         forget = max(self._forget_after, LATE * (spacing or 0.0))
         amounts = np.where(good, self._increments(ids, values, born, at - forget), 0.0)
         since = self._seen[ids]
         late = good & np.isfinite(since) & (at - since > LATE * (spacing or self._tick))
-        self._write(readings, amounts, late, since, at)
+        self._write(ids, amounts, late, since, at)
         self._last[ids[good]] = values[good]
         self._seen[ids[good]] = at
-        for reading in readings:
-            self._groups[reading.group] = at
+        self._family_seen[self._family[ids]] = at
         self._note({reading.group[0] for reading in readings}, at, forget)
 
     def _note(self, measures: set[str], at: float, forget: float) -> None:
@@ -74,39 +77,51 @@ class CounterBook:
                 self._store.observe(measure, since, at)
             self._read[measure] = at
 
-    def _increments(self, ids: Ints, values: Floats, born: Floats, oldest: float) -> Floats:
+    def _increments(self, ids: Ints, values: Floats, born: Bools, oldest: float) -> Floats:
         last, seen = self._last[ids], self._seen[ids]
         grown = np.where(values >= last, values - last, values)
         first = ~np.isfinite(seen)
         forgotten = ~first & (seen < oldest)
         return np.where(first, np.where(born, values, 0.0), np.where(forgotten, 0.0, grown))
 
-    def _write(
-        self,
-        readings: Sequence[Reading],
-        amounts: Floats,
-        late: Floats,
-        since: Floats,
-        at: float,
-    ) -> None:
-        moved = np.nonzero(amounts > 0)[0]
-        if moved.size == 0:
-            return
-        pairs = [(row, i) for i in moved.tolist() for row in readings[i].rows]
-        rows, index = np.array(pairs).T
-        slow = late[index]
-        self._store.add(rows[~slow], amounts[index[~slow]])
-        if slow.any():
-            self._store.add_late(rows[slow], amounts[index[slow]], since[index[slow]], at)
+    def _write(self, ids: Ints, amounts: Floats, late: Bools, since: Floats, at: float) -> None:
+        for some, slow in ((amounts > 0) & ~late, False), ((amounts > 0) & late, True):
+            feeds = self._feeds[ids[some]]
+            used = feeds >= 0
+            rows, gained = feeds[used], np.broadcast_to(amounts[some][:, None], feeds.shape)[used]
+            if rows.size and slow:
+                begins = np.broadcast_to(since[some][:, None], feeds.shape)[used]
+                self._store.add_late(rows, gained, begins, at)
+            elif rows.size:
+                self._store.add(rows, gained)
 
-    def _was_born(self, group: tuple[str, Hashable], at: float) -> bool:
-        return at - self._groups.get(group, -np.inf) <= self._sibling_within
-
-    def _id(self, series: Hashable) -> int:
-        found = self._ids.get(series)
+    def _id(self, reading: Reading) -> int:
+        found = self._ids.get(reading.series)
         if found is None:
-            found = self._ids[series] = len(self._ids)
+            found = self._ids[reading.series] = len(self._ids)
+            self._fed.append(())
             if found >= self._last.size:
-                self._last = np.concatenate((self._last, np.zeros(self._last.size)))
-                self._seen = np.concatenate((self._seen, np.full(self._seen.size, -np.inf)))
+                self._grow()
+            family = self._families.setdefault(reading.group, len(self._families))
+            self._family[found] = family
+            if family >= self._family_seen.size:
+                self._family_seen = np.concatenate((self._family_seen, np.full(family, -np.inf)))
+        if self._fed[found] is not reading.rows:
+            self._feed(found, reading.rows)
         return found
+
+    def _feed(self, number: int, rows: tuple[int, ...]) -> None:
+        """Note which rows a series adds to."""
+        self._fed[number] = rows
+        missing = len(rows) - self._feeds.shape[1]
+        if missing > 0:
+            self._feeds = np.pad(self._feeds, ((0, 0), (0, missing)), constant_values=-1)
+        self._feeds[number] = -1
+        self._feeds[number, : len(rows)] = rows
+
+    def _grow(self) -> None:
+        more = self._last.size
+        self._last = np.concatenate((self._last, np.zeros(more)))
+        self._seen = np.concatenate((self._seen, np.full(more, -np.inf)))
+        self._family = np.concatenate((self._family, np.zeros(more, dtype=np.int64)))
+        self._feeds = np.pad(self._feeds, ((0, more), (0, 0)), constant_values=-1)

@@ -69,9 +69,6 @@ class Questions:
         self._found = -1
         self._sources: tuple[Ints, tuple[str, ...]] = (np.zeros(0, dtype=np.int64), ())
 
-    def __len__(self) -> int:
-        return len(self.asks)
-
     def sides(self, measures: Measures) -> tuple[_Side, _Side]:
         """Return what good and all events are made of, as far as the store has rows."""
         if self._sides is None or self._found != len(measures.store):

@@ -11,8 +11,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import pairwise
+from functools import partial
 
+import numpy as np
+
+from controlplane.kernel.clock import from_unix
 from controlplane.kernel.errors import FleetwardError
 from controlplane.model.overview import SourceState
 from controlplane.model.query import Query as Wanted
@@ -21,21 +24,21 @@ from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
 from controlplane.observe import states
-from controlplane.observe.answers import ALL, Card, Sorted, Sorter
+from controlplane.observe.answers import ALL, GOOD, Card, Sorted, Sorter
 from controlplane.observe.counters import LATE, CounterBook, Reading
 from controlplane.observe.measures import Measures
+from controlplane.observe.past import Past, Reader, pieces
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
 from controlplane.observe.queried import QueryBook
-from controlplane.observe.series import Row, Source, Track
+from controlplane.observe.series import Row, Source
 from controlplane.observe.windows import WindowStore
 
 TICK = 2.0
 LAG = 0.3
 """Seconds. A scrape's samples are stored within a few tens of milliseconds of its time stamp."""
-REBUILD = ((6 * 3600.0, 30.0, 900.0), (30.0, 0.0, TICK))
-"""What is read on start: from and until so many seconds ago, in such steps. The longest paging window
-coarsely, the shortest at a tick's resolution: 40 points a series, so that a take-over takes a second."""
+AT_ONCE = 60.0
+"""Seconds that are read on start before anything else, at a tick's resolution: the fast tiers' windows."""
 _LOST_AFTER = 30.0
 _OLD_SCRAPE = 3.0
 """Ticks after which a scrape says nothing about now."""
@@ -83,6 +86,11 @@ class Observer:
     _asked: QueryBook = field(init=False)
     _book: CounterBook = field(init=False)
     _memory: dict[str, _SourceMemory] = field(init=False)
+    _slos: list[Slo] = field(init=False, default_factory=list)
+    _past: Past | None = field(init=False, default=None)
+    _fed: dict[tuple[str, Target], tuple[tuple[int, ...], tuple[int, ...]]] = field(
+        init=False, default_factory=dict
+    )
     _progress: states.ProgressBook = field(init=False, default_factory=states.ProgressBook)
 
     def __post_init__(self) -> None:
@@ -107,7 +115,8 @@ class Observer:
 
     def want(self, slos: Iterable[Slo]) -> None:
         """Say which objectives there are: some have queries of their own."""
-        self._asked.want(slo.spec.indicator for slo in slos if isinstance(slo.spec.indicator, Wanted))
+        self._slos = list(slos)
+        self._asked.want(slo.spec.indicator for slo in self._slos if isinstance(slo.spec.indicator, Wanted))
 
     def observe(self, now: datetime, topology: Topology, weights: Weights | None) -> Observation:
         """Read one tick's samples and move the windows on."""
@@ -118,7 +127,7 @@ class Observer:
         self._place(replicas, evacuated)
         texts = {query.name: query.promql for query in self._queries} | self._asked.due(moment)
         answers = self.source.poll(texts, at)
-        found = self._sort(answers)
+        found = self._sort(self._sorter, answers)
         self._remember(answers, found, at)
         fresh = {name for name, memory in self._memory.items() if memory.fresh}
         for target, (tokens, aborts) in self.probes.cost().items():
@@ -132,8 +141,7 @@ class Observer:
         self.measures.states = verdicts.states
         store = self.measures.store
         for indicator, by_replica in verdicts.states.items():
-            for target, good in by_replica.items():
-                self._sample(indicator, target, good=good, evacuated=evacuated)
+            self._sample(indicator, by_replica, evacuated)
             store.observe(indicator, max(moment - LATE * self.tick, store.last_at), moment)
         store.commit(moment)
         cards = tuple(found.cards.values())
@@ -141,41 +149,53 @@ class Observer:
         return Observation(now, at, self._sources(at), verdicts.evidence, verdicts.states, cards, queried)
 
     def rebuild(self, now: datetime, topology: Topology, weights: Weights | None) -> None:
-        """Fill the windows from ranges, coarse then fine; sources that do not answer stay without history."""
-        self._place([target for target, _ in topology.replicas()], _evacuated(weights))
-        end = now - timedelta(seconds=self.lag)
-        counters = {query.name: query.promql for query in self._queries if self._counts(query)}
-        for start, stop, step in REBUILD:
-            since, until = end - timedelta(seconds=start), end - timedelta(seconds=stop)
-            answers = self.source.ranges(counters | self._asked.texts(step), since, until, step)
-            tracks = {name: each for name, each in answers.items() if not isinstance(each, FleetwardError)}
-            self._replay(tracks, step)
+        """Fill the shortest windows from ranges; `catch_up` reads the rest, a piece each time.
 
-    def _replay(self, answers: Mapping[str, list[Track]], step: float) -> None:
-        by_time: dict[float, dict[str, list[Row]]] = {}
-        for name, tracks in answers.items():
-            for track in tracks:
-                for at, value in track.points:
-                    by_time.setdefault(at, {}).setdefault(name, []).append(Row(track.labels, value))
-        times = sorted(by_time)
-        for before, at in pairwise([-math.inf, *times]):
-            if at > before and at > self.measures.store.last_at:
-                found = self._sort(by_time[at])
-                self._book.step(found.readings, at, spacing=step)
-                self._asked.replay(by_time[at], at, step)
-                self.measures.store.commit(at)
+        Sources that do not answer stay without history.
+        """
+        replicas = [target for target, _ in topology.replicas()]
+        self._place(replicas, _evacuated(weights))
+        end = math.floor((now.timestamp() - self.lag) / self.tick) * self.tick
+        begin = end - AT_ONCE
+        answers = self.source.ranges(self._texts(self.tick), from_unix(begin), from_unix(end), self.tick)
+        store = self.measures.store
+        Reader(store, self._book, self._asked, partial(self._sort, self._sorter)).read(answers, self.tick)
+        past = store.beside()
+        sorter = Sorter(self.service, past)
+        asked = QueryBook(self.service, sorter, self._asked.replicas, self._asked.evacuated)
+        asked.want(slo.spec.indicator for slo in self._slos if isinstance(slo.spec.indicator, Wanted))
+        sorter.place(replicas, self._asked.evacuated)
+        reader = Reader(past, CounterBook(past, self.tick), asked, partial(self._sort, sorter))
+        until = begin if math.isinf(store.last_at) else store.first_at
+        self._past = Past(reader, self.source, self._texts, pieces(until, self.tick))
+
+    @property
+    def warming(self) -> bool:
+        """Whether the longer windows are still being read."""
+        return self._past is not None
+
+    def catch_up(self) -> None:
+        """Read a piece of the past, while some is left and there is somebody to ask."""
+        answers = any(memory.fresh for memory in self._memory.values())
+        if self._past is not None and answers and self._past.go_on(self.measures.store):
+            self._past = None
+
+    def _texts(self, step: float) -> dict[str, str]:
+        """Return the queries that have a past, for steps of this length."""
+        counters = {query.name: query.promql for query in self._queries if self._counts(query)}
+        return counters | self._asked.texts(step)
 
     def _place(self, replicas: Sequence[Target], evacuated: frozenset[str]) -> None:
         self._sorter.place(replicas, evacuated)
         self._asked.replicas = {target.name: target for target in replicas}
         self._asked.evacuated = evacuated
 
-    def _sort(self, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
+    def _sort(self, sorter: Sorter, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
         found = Sorted()
         for query in self._queries:
             answer = answers.get(query.name, [])
             if not isinstance(answer, FleetwardError):
-                self._sorter.sort(query, answer, found)
+                sorter.sort(query, answer, found)
         return found
 
     def _remember(
@@ -213,11 +233,17 @@ class Observer:
             )
         return tuple(shown)
 
-    def _sample(self, indicator: str, target: Target, *, good: bool, evacuated: frozenset[str]) -> None:
-        measures, rows = self.measures, self._sorter.rows
-        for part, amount in ((ALL, 1.0), ("good", float(good))):
-            feeds = rows(indicator, part, target)
-            measures.store.add_each(feeds[:-1] if target.zone in evacuated else feeds, amount)
+    def _sample(self, indicator: str, by_replica: Mapping[Target, bool], evacuated: frozenset[str]) -> None:
+        """Count one event for each replica, where it is and in all that contains it."""
+        rows: list[int] = []
+        for target, good in by_replica.items():
+            fed = self._fed.get((indicator, target))
+            if fed is None:
+                every = self._sorter.rows(indicator, ALL, target), self._sorter.rows(indicator, GOOD, target)
+                fed = self._fed[indicator, target] = every
+            for feeds in fed if good else fed[:1]:
+                rows += feeds[:-1] if target.zone in evacuated else feeds
+        self.measures.store.add(np.array(rows, dtype=np.int64), np.ones(len(rows)))
 
     def _canary(self, name: str, target: Target, count: int) -> Reading:
         """Read what the canaries themselves added to the engines' counters."""

@@ -18,7 +18,7 @@ from controlplane.observe.answers import ALL, GOOD
 from controlplane.observe.measures import Ask, Measures
 from controlplane.observe.windows import Floats
 
-REACH = 400
+REACH = 900
 """Slices that are looked back for at most, when the loop begins."""
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 Key = tuple[str, float | str, Hashable]
 """A row's name: a measure, a part of it (a bucket's bound, "good", "all"), and whose it is."""
@@ -25,6 +26,9 @@ COARSE_STEP = 300.0
 COARSE_SLOTS = 900
 """Three days and three hours in steps of five minutes; between steps a total is interpolated."""
 
+_CLOSE = 0.05
+"""The share of a tick by which one may come early or late and still bound a window."""
+
 SEEN = "seen"
 """The part of a measure that counts the seconds in which it was read."""
 
@@ -33,7 +37,7 @@ class _Ring:
     """Running totals at past moments."""
 
     def __init__(self, slots: int) -> None:
-        self._slots = slots
+        self.slots = slots
         self._times = np.empty(slots)
         self._values = np.zeros((slots, 0))
         self._count = 0
@@ -44,17 +48,20 @@ class _Ring:
         """Their times."""
 
     def grow(self, rows: int) -> None:
-        missing = rows - self._values.shape[1]
-        if missing > 0:
-            self._values = np.concatenate((self._values, np.zeros((self._slots, missing))), axis=1)
+        """Make room for so many rows and a few more. Slots that are not used yet take no memory."""
+        known = self._values.shape[1]
+        if rows > known:
+            grown = np.zeros((self.slots, max(256, rows + rows // 16)))
+            grown[self.order, :known] = self._values[self.order]
+            self._values = grown
 
     def append(self, at: float, totals: Floats) -> None:
         self._times[self._next] = at
         self._values[self._next, : totals.size] = totals
         self._values[self._next, totals.size :] = 0.0
-        self._next = (self._next + 1) % self._slots
-        self._count = min(self._count + 1, self._slots)
-        self.order = (self._next - self._count + np.arange(self._count)) % self._slots
+        self._next = (self._next + 1) % self.slots
+        self._count = min(self._count + 1, self.slots)
+        self.order = (self._next - self._count + np.arange(self._count)) % self.slots
         self.times = self._times[self.order]
 
     def rows_at(self, slot_of_order: int, rows: Ints) -> Floats:
@@ -102,8 +109,7 @@ class WindowStore:
             found = self._rows[key] = len(self._rows)
             if isinstance(key[1], float):
                 self._parts.setdefault(key[0], set()).add(key[1])
-            if found >= self._totals.size:
-                self._totals = np.concatenate((self._totals, np.zeros(self._totals.size)))
+        self._make_room()
         return found
 
     def find(self, key: Key) -> int | None:
@@ -163,14 +169,51 @@ class WindowStore:
         seen = self.sums(np.array([-1 if row is None else row]), windows)[0]
         return np.asarray(np.minimum(seen, np.asarray(windows)))
 
-    def commit(self, at: float) -> None:
-        """Keep the present totals as those of ``at``, which must not go backwards."""
+    def commit(self, at: float, *, coarse_only: bool = False) -> None:
+        """Keep the present totals as those of ``at``, which must not go backwards.
+
+        Coarse ones are those of multiples of the step in absolute time, so that all evaluators have the same.
+        """
         self._resize()
-        self._fine.append(at, self._totals)
+        totals = self._totals[: len(self._rows)]
+        edge = at // self.coarse_step * self.coarse_step
+        if edge > self._coarse_last:
+            self._coarse.append(*self._at_edge(edge, at, totals))
+            self._coarse_last = edge
+        if not coarse_only:
+            self._fine.append(at, totals)
         self.last_at = at
-        if at - self._coarse_last >= self.coarse_step:
-            self._coarse.append(at, self._totals)
-            self._coarse_last = at
+
+    def _at_edge(self, edge: float, at: float, totals: Floats) -> tuple[float, Floats]:
+        """Return the totals at an edge between the last commit and this one; of the first one its own."""
+        times = self._fine.times
+        if times.size == 0 or edge == at:
+            return at, totals
+        before, last = self._fine.rows_at(-1, np.arange(totals.size)), float(times[-1])
+        return edge, before + (totals - before) * ((edge - last) / (at - last))
+
+    def beside(self) -> WindowStore:
+        """Return an empty store of the same rows, to be put before this one."""
+        other = WindowStore(self._fine.slots, self._coarse.slots, self.coarse_step)
+        other._rows, other._parts = self._rows, self._parts
+        other._make_room()
+        return other
+
+    def precede(self, past: WindowStore) -> None:
+        """Go on from ``past``, which is of the same rows and ends where this begins."""
+        self._resize()
+        past._resize()
+        every = np.arange(len(self._rows))
+        shift = past._totals[every] - self._fine.rows_at(0, every)
+        for ring, older, whole in (
+            (self._fine, past._fine, 0.0),
+            (self._coarse, past._coarse, self.coarse_step),
+        ):
+            for number, at in enumerate(ring.times.tolist()):
+                if at > past.last_at and (not whole or at % whole == 0):
+                    older.append(at, ring.rows_at(number, every) + shift)
+        self._fine, self._coarse = past._fine, past._coarse
+        self._totals[every] += shift
 
     def sums(self, rows: Ints, windows: Sequence[float]) -> Floats:
         """Return the increments of ``rows`` over each window before the last commit, shape (rows, windows).
@@ -197,6 +240,11 @@ class WindowStore:
         oldest = min(float(times[0]), *self._coarse.times[:1].tolist())
         return float(min(window, times[-1] - oldest))
 
+    @property
+    def first_at(self) -> float:
+        """The time of the oldest commit that is kept at a tick's resolution; without any `last_at`."""
+        return float(self._fine.times[0]) if self._fine.times.size else self.last_at
+
     def window_start(self, window: float) -> float | None:
         """Return the time from which a window of this length really counts, None without any history."""
         times = self._fine.times
@@ -210,7 +258,7 @@ class WindowStore:
     def _at(self, moment: float, rows: Ints) -> Floats:
         fine, coarse = self._fine.times, self._coarse.times
         if moment >= fine[0] or coarse.size == 0 or coarse[0] >= fine[0]:
-            return self._fine.rows_at(_nearest(fine, moment), rows)
+            return self._between_ticks(moment, rows)
         if moment <= coarse[0]:
             return self._coarse.rows_at(0, rows)
         after = int(np.searchsorted(coarse, moment))
@@ -225,9 +273,27 @@ class WindowStore:
         share = (moment - before_at) / max(later_at - before_at, 1e-9)
         return np.asarray(before + (later - before) * min(1.0, share))
 
+    def _between_ticks(self, moment: float, rows: Ints) -> Floats:
+        """Return the totals of a moment in the fine ring: of a tick that is about there, or between two."""
+        times = self._fine.times
+        after = min(int(np.searchsorted(times, moment)), times.size - 1)
+        if after == 0:
+            return self._fine.rows_at(0, rows)
+        share = (moment - times[after - 1]) / (times[after] - times[after - 1])
+        if share <= _CLOSE or share >= 1 - _CLOSE:
+            return self._fine.rows_at(after - (share <= _CLOSE), rows)
+        before = self._fine.rows_at(after - 1, rows)
+        return np.asarray(before + (self._fine.rows_at(after, rows) - before) * share)
+
+    def _make_room(self) -> None:
+        missing = len(self._rows) - self._totals.size
+        if missing > 0:
+            self._totals = np.concatenate((self._totals, np.zeros(max(missing, self._totals.size))))
+
     def _resize(self) -> None:
-        self._fine.grow(self._totals.size)
-        self._coarse.grow(self._totals.size)
+        self._make_room()
+        self._fine.grow(len(self._rows))
+        self._coarse.grow(len(self._rows))
 
 
 def _nearest(times: Floats, moment: float) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,14 +17,20 @@ from controlplane.observe.probes import ProbeBook
 from controlplane.observe.series import Row, Track
 from controlplane.platforms.memory import MemoryPlatform
 
+Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+LOOKBACK = 300.0
+"""Seconds for which a sample is a series' value."""
+
 
 @dataclass
 class Metricsource:
     """A metrics source whose series the world writes; ``broken`` makes every query fail."""
 
-    series: dict[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    series: Series = field(default_factory=dict)
     broken: bool = False
     queries: list[str] = field(default_factory=list)
+    kept: list[tuple[float, Series]] | None = None
+    """What was shown at each poll, for ranges; None keeps nothing."""
 
     def put(self, name: str, value: float, **labels: str) -> None:
         self.series[name, tuple(sorted(labels.items()))] = value
@@ -37,26 +44,43 @@ class Metricsource:
         self.queries = list(queries.values())
         if self.broken:
             return {name: Unavailable("no metrics source") for name in queries}
-        return {name: self._answer(text) for name, text in queries.items()}
+        if self.kept is not None:
+            self.kept.append((at.timestamp(), dict(self.series)))
+        return {name: self._answer(text, self.series) for name, text in queries.items()}
 
     def ranges(
         self, queries: Mapping[str, str], start: datetime, end: datetime, step: float
     ) -> dict[str, list[Track] | FleetwardError]:
-        return {name: [] for name in queries}
+        if self.broken:
+            return {name: Unavailable("no metrics source") for name in queries}
+        return {name: list(self._tracks(text, start, end, step)) for name, text in queries.items()}
 
-    def _answer(self, query: str) -> list[Row]:
+    def _tracks(self, query: str, start: datetime, end: datetime, step: float) -> Iterator[Track]:
+        kept = self.kept or []
+        times = [at for at, _ in kept]
+        points: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
+        for number in range(int((end - start).total_seconds() // step) + 1):
+            moment = start.timestamp() + number * step
+            last = bisect_right(times, moment) - 1
+            if last >= 0 and moment - times[last] <= LOOKBACK:
+                for row in self._answer(query, kept[last][1]):
+                    points.setdefault(tuple(row.labels.items()), []).append((moment, row.value))
+        for labels, found in points.items():
+            yield Track(dict(labels), tuple(found))
+
+    def _answer(self, query: str, series: Series) -> list[Row]:
         if "timestamp(up" in query:
-            return self._rows(re.compile("scraped_at"))
+            return self._rows(re.compile("scraped_at"), series)
         if "(up{" in query:
-            return self._rows(re.compile("up"))
+            return self._rows(re.compile("up"), series)
         match = re.search(r'__name__=~"([^"]+)"', query)
         assert match is not None
-        return self._rows(re.compile(match.group(1)))
+        return self._rows(re.compile(match.group(1)), series)
 
-    def _rows(self, name: re.Pattern[str]) -> list[Row]:
+    def _rows(self, name: re.Pattern[str], series: Series) -> list[Row]:
         return [
             Row({"__name__": key, **dict(labels)}, value)
-            for (key, labels), value in self.series.items()
+            for (key, labels), value in series.items()
             if name.fullmatch(key)
         ]
 

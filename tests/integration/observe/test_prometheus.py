@@ -12,11 +12,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from controlplane.kernel.errors import InvalidInput, Unavailable
+from controlplane.model.target import Target
 from controlplane.model.topology import NodeView, ReplicaView, Topology, ZoneView
-from controlplane.observe.observer import Observation, Observer
+from controlplane.observe.answers import ALL
+from controlplane.observe.observer import TICK, Observation, Observer
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import shipped
 from controlplane.observe.source import PrometheusSource
@@ -155,15 +158,45 @@ def test_a_prometheus_that_is_gone_makes_nothing_bad_and_is_picked_up_again(stag
     wait_for(lambda: stage.engine() == "fresh")
 
 
-def test_a_take_over_finds_its_windows_warm(stage: Stage) -> None:
+def tokens(observer: Observer, replica: Target, window: float) -> float:
+    """Return the tokens that an observer counts over a window."""
+    store = observer.measures.store
+    row = store.find(("generation_tokens", ALL, replica))
+    assert row is not None
+    return float(store.sums(np.array([row]), [window])[0, 0])
+
+
+def test_a_take_over_finds_its_windows_warm_and_as_they_were(stage: Stage) -> None:
+    """The window that is compared at once begins between two bursts, where it does not matter when."""
     wait_for(lambda: stage.engine() == "fresh")
-    for _ in range(12):
-        stage.exporter.tokens += 100.0
+    between = 0.0
+    for _ in range(2):
+        for _ in range(6):
+            stage.exporter.tokens += 100.0
+            time.sleep(INTERVAL)
+            stage.observe()
+        for turn in range(6):
+            time.sleep(INTERVAL)
+            between = between or (datetime.now(UTC).timestamp() if turn == 3 else 0.0)
+            stage.observe()
+    before, fresh = stage.observer, stage.new_observer()
+    fresh.rebuild(datetime.now(UTC), stage.topology, None)
+    for _ in range(2):
         time.sleep(INTERVAL)
-    stage.observer = stage.new_observer()
-    stage.observer.rebuild(datetime.now(UTC), stage.topology, None)
-    assert stage.observer.measures.store.covered(4.0) == pytest.approx(4.0, abs=2.1)
-    assert stage.total() > 300.0
+        now = datetime.now(UTC)
+        for observer in (before, fresh):
+            observer.observe(now, stage.topology, None)
+    window = fresh.measures.store.last_at - between
+    assert tokens(fresh, stage.replica, window) == pytest.approx(600.0)
+    assert tokens(before, stage.replica, window) == pytest.approx(600.0)
+    pieces = 0
+    while fresh.warming:
+        fresh.catch_up()
+        pieces += 1
+    assert pieces * TICK <= 60.0
+    for span in (window, 60.0, 300.0, 3600.0, 3 * 86400.0):
+        found, known = (tokens(each, stage.replica, span) for each in (fresh, before))
+        assert found == pytest.approx(known, rel=1e-3)
 
 
 def test_one_number_or_none_or_the_reason_why_not(stage: Stage) -> None:

@@ -10,9 +10,7 @@ import pytest
 from controlplane.decide import alerts
 from controlplane.model.records import Alert
 from controlplane.model.service import Service
-from controlplane.model.target import Target
 from tests.unit.controlplane.decide.fleet import AT, ZONES, at, topology
-from tests.unit.controlplane.decide.verdicts import verdict
 
 TARGETS = topology().targets()
 SERVICE = Service.model_validate(
@@ -61,8 +59,7 @@ def test_an_alert_of_another_service_belongs_nowhere(labels: dict[str, str]) -> 
 
 def judged(*found: Alert, open_signals: tuple[str, ...] = ()) -> dict[str, Any]:
     grouped = alerts.group(found, SERVICE, TARGETS)
-    clients = [verdict(Target("chat"), clients=True)]
-    return {str(each.signal): each for each in alerts.verdicts(grouped, open_signals, clients, AT)}
+    return {str(each.signal): each for each in alerts.verdicts(grouped, open_signals, AT, clients=True)}
 
 
 def test_alerts_of_one_name_at_one_target_are_one_signal() -> None:

@@ -163,6 +163,21 @@ def test_without_a_canary_the_signal_speaks_for_as_long() -> None:
     assert story.tick(good=True) is RESOLVED
 
 
+def test_nothing_is_over_while_the_windows_are_warming() -> None:
+    """One that only came up may be nothing, and one that fires may be well: both are told later."""
+    at_once = Circumstances(AT, warming=True)
+    memory = incidents.Memory()
+    for tick in range(30):
+        memory.take(verdict(good=True), AT + timedelta(seconds=2 * tick))
+    late = AT + timedelta(seconds=60)
+    for state in (PENDING, FIRING):
+        warm, warming = replace(at_once, now=late, warming=False), replace(at_once, now=late)
+        step = incidents.next_state(state, verdict(good=True), memory, warm, fired=True)
+        assert step is not None
+        assert step.state is RESOLVED
+        assert incidents.next_state(state, verdict(good=True), memory, warming, fired=True) is None
+
+
 def test_a_replica_in_rotation_is_resolved_when_well_for_a_few_ticks() -> None:
     story = Story(at("a/a1/0"))
     story.ticks(2, bad=True)

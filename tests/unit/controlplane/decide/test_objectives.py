@@ -54,7 +54,8 @@ class World:
         self.slices.keep([self.slo], [WHOLE], self.measures, self.at)
         self.book.count([self.slo], WHOLE, self.measures, self.at)
         sight = signals.Sight(datetime.fromtimestamp(self.at, UTC), {CANARY}, replicas=[REPLICA])
-        found = signals.judge([self.slo], [WHOLE], self.measures, sight, self.plan)
+        judged = signals.weigh(self.plan, self.measures, sight)
+        found = [*judged.told, *judged.calm()]
         self.seen += found
         return found[0]
 

@@ -218,6 +218,9 @@ def test_an_objectives_own_query_has_a_past_after_a_take_over() -> None:
     watch.script.own = {"events": 10.0, "errors": 1.0}
     watch.observer.want([OWN])
     watch.observer.rebuild(watch.now, topology(), WEIGHTS)
+    watch.tick()
+    while watch.observer.warming:
+        watch.observer.catch_up()
     good, total = counted(watch, 2 * 3600.0)
     assert total == pytest.approx(72000, rel=0.15)
     assert good / total == pytest.approx(0.9)
