@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="how much of the matrix",
     )
-    parser.addoption("--backtest-days", type=float, default=0.25, help="record so many for the backtest")
+    parser.addoption("--backtest-days", type=float, default=0.125, help="record so many for the backtest")
     parser.addoption("--stories", type=int, default=0, help="tell so many new stories of any fleet")
 
 
