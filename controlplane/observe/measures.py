@@ -213,7 +213,10 @@ class Measures:
             msg = f"unknown indicator `{name}`"
             raise InvalidInput(msg, hint=did_you_mean(name, list(INDICATORS)))
         if name in STATES:
-            found = [good for place, good in self.states.get(name, {}).items() if target.contains(place)]
+            states = self.states.get(name, {})
+            own = states.get(target)
+            parts = (good for place, good in states.items() if target.contains(place))
+            found = [own] if own is not None else list(parts)
             share = sum(found) / len(found) if found else None
             return 1.0 - share if share is not None and name == "stalled" else share
         if indicator.kind == "ratio":

@@ -58,7 +58,7 @@ class ThresholdTrigger(Trigger):
 
     def verdicts(self, look: Look) -> Iterator[Verdict]:
         """Measure the indicator at every target of the level."""
-        since = look.since(self.indicator)
+        since, blind = look.since(self.indicator), look.is_blind(self.indicator, self.by)
         for target in look.targets:
             if target.level == self.by:
                 value = look.value(self.indicator, target)
@@ -78,7 +78,7 @@ class ThresholdTrigger(Trigger):
                     ),
                     tiers=(THRESHOLD,) if beyond else (),
                     accusers=look.accusers(self.indicator, target) if beyond else frozenset(),
-                    blind=look.is_blind(self.indicator, target.level),
+                    blind=blind,
                     hold=self.for_,
                 )
 
