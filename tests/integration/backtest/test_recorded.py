@@ -128,7 +128,7 @@ def test_nothing_else_fires(past: Past) -> None:
         causes = [
             planted
             for planted in past.planted
-            if planted.target == Target.parse(each.target)
+            if Target.parse(each.target).contains(planted.target)  # it, or the service that it is a part of
             and began(planted) <= each.opened_at <= began(planted) + timedelta(seconds=planted.lasted + 60)
         ]
         assert causes, f"{each.title} at {each.opened_at}"
