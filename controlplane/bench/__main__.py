@@ -81,6 +81,7 @@ def _scale(table: Table, found: scale.Scale) -> bool:
             -1e3 * MAX_TICK,
             "at most {:.0f}",
         ),
+        _row(table, "tick: the same on a core, ms", -1e3 * many.whole, -1e3 * MAX_TICK, "at most {:.0f}"),
         _row(table, "tick: memory, MB", -many.memory, -MAX_MEMORY, "under {:.0f}"),
     ]
     for pair in found.pairs:

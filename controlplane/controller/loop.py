@@ -27,7 +27,7 @@ from controlplane.model.service import Service
 from controlplane.observe import profile
 from controlplane.observe.alertmanager import Alertmanager
 from controlplane.observe.canary import Prober
-from controlplane.observe.observer import TICK, Observer
+from controlplane.observe.observer import COLLECT, TICK, Observer
 from controlplane.observe.series import Source
 from controlplane.platforms.port import Platform
 from controlplane.store.database import Database
@@ -40,8 +40,6 @@ LEASE = "controller"
 LEASE_SECONDS = 15.0
 SWEEP_SECONDS = 0.5
 HOUSEKEEPING_SECONDS = 600.0
-COLLECT = (100_000, 50, 100)
-"""When to look for garbage in cycles: a tick makes and drops a hundred thousand objects, none in one."""
 
 
 @dataclass(frozen=True, slots=True)

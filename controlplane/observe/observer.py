@@ -37,6 +37,8 @@ from controlplane.observe.windows import WindowStore
 TICK = 2.0
 LAG = 0.3
 """Seconds. A scrape's samples are stored within a few tens of milliseconds of its time stamp."""
+COLLECT = (100_000, 10, 10)
+"""When to look for garbage in cycles: a tick makes and drops a hundred thousand objects, none in one."""
 AT_ONCE = 60.0
 """Seconds that are read on start before anything else, at a tick's resolution: the fast tiers' windows."""
 _LOST_AFTER = 30.0

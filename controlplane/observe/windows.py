@@ -57,8 +57,7 @@ class _Ring:
 
     def append(self, at: float, totals: Floats) -> None:
         self._times[self._next] = at
-        self._values[self._next, : totals.size] = totals
-        self._values[self._next, totals.size :] = 0.0
+        self._values[self._next, : totals.size] = totals  # what is beyond was never written
         self._next = (self._next + 1) % self.slots
         self._count = min(self._count + 1, self.slots)
         self.order = (self._next - self._count + np.arange(self._count)) % self.slots
