@@ -171,13 +171,7 @@ class Truth:
 
     def as_of(self, moment: float) -> Truth:
         """Return what was known at ``moment``: requests that ended later are still open in it."""
-        known = [
-            one
-            if one.ended_at is None or one.ended_at <= moment
-            else one.model_copy(update={"outcome": "open", "ended_at": None, "first_token_at": None})
-            for one in self.requests
-            if one.sent_at <= moment
-        ]
+        known = known_at(moment, self.requests)
         return Truth(known, now=min(moment, self.now), objectives=self.objectives)
 
     def of(self, tiers: Collection[str]) -> Truth:
@@ -243,3 +237,13 @@ class Truth:
         """Return how late requests were sent after their planned time, at a quantile; seconds."""
         late = sorted(one.sent_at - one.planned_at for one in self.between(start, end))
         return late[min(len(late) - 1, math.ceil(quantile * len(late)) - 1)] if late else None
+
+
+def known_at(moment: float, requests: Iterable[Request]) -> list[Request]:
+    """Return what was known of requests at ``moment``: those that ended later are still open."""
+    later = {"outcome": "open", "ended_at": None, "first_token_at": None}
+    return [
+        one if one.ended_at is None or one.ended_at <= moment else one.model_copy(update=later)
+        for one in requests
+        if one.sent_at <= moment
+    ]

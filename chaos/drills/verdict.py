@@ -83,21 +83,24 @@ def recovery(truth: Truth, before: Mapping[str, float], *, since: float, until: 
 
     def holds(start: float) -> bool | None:
         end = start + WINDOW
+        served = _is_served(truth, start, end)
+        if served is False or end > truth.now:
+            return served
         total = truth.share(start, end).total
         for zone, share in before.items():
             mine = sent[zone].count(start, end) if zone in sent else 0
             if mine < REGAINED * share * total:
-                return None if end > truth.now else False
-        return _is_served(truth, start, end)
+                return False
+        return served
 
     moments = [moment for times in sent.values() for moment in times.moments]
     return _first(truth, holds, since=since, until=until, also=moments)
 
 
 def _is_served(truth: Truth, start: float, end: float) -> bool | None:
-    share = truth.share(start, end)
     if end > truth.now:
         return None
+    share = truth.share(start, end)
     if share.low is None or share.high is None or share.high < ENOUGH:
         return False
     return True if share.low >= ENOUGH else None

@@ -14,7 +14,7 @@ from chaos.drills.case import exercise_of
 from chaos.drills.compile import start_drill
 from chaos.drills.library import shipped_drills
 from chaos.drills.ports import DrillPorts
-from chaos.drills.truth import Request, Truth
+from chaos.drills.truth import Request, Truth, known_at
 from chaos.drivers.memory import MemoryDriver
 from chaos.faults import register as register_faults
 from chaos.faults.base import FaultRegistry
@@ -99,8 +99,8 @@ class World:
     def truth(self, since: float, objectives: Objectives) -> Truth:
         if self.deaf:
             raise Unavailable("the traffic generator did not tell the truth")
-        rows = [row for row in self.rows if row.planned_at >= since]
-        return Truth(rows, now=self.now + 1e9, objectives=objectives).as_of(self.now)
+        rows = (row for row in self.rows if row.planned_at >= since)
+        return Truth(known_at(self.now, rows), now=self.now, objectives=objectives)
 
     def planned_tokens(self, start: float, end: float) -> float | None:
         return sum(row.planned_tokens for row in self.rows if start <= row.planned_at < end)

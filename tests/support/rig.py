@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Dialect, event
 
 from controlplane.act.approve import StoreApprovals
 from controlplane.act.cancel import cancel_run, supersede_run
@@ -160,8 +160,11 @@ class FusedOutbox(Outbox):
 
 
 @functools.cache
-def _template() -> bytes:
-    """Return the bytes of a migrated, empty database: migrating once is enough for a test run."""
+def _template() -> tuple[bytes, Dialect]:
+    """Return the bytes of a migrated, empty database, and what statements are compiled for.
+
+    Migrating once is enough for a test run, and so is compiling a statement once.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.db"
         database = Database(f"sqlite:///{path}", SystemClock())
@@ -169,7 +172,7 @@ def _template() -> bytes:
         with database.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
-        return path.read_bytes()
+        return path.read_bytes(), database.engine.dialect
 
 
 def _without_waiting_for_the_disk(connection: Any, record: Any) -> None:
@@ -180,7 +183,7 @@ def _without_waiting_for_the_disk(connection: Any, record: Any) -> None:
 def fresh_database(folder: Path, clock: VirtualClock, name: str = "fleetward.db") -> FusedDatabase:
     """Return an empty database with today's schema."""
     path = folder / name
-    path.write_bytes(_template())
+    path.write_bytes(_template()[0])
     return open_database(path, clock)
 
 
@@ -189,6 +192,7 @@ def open_database(path: Path, clock: VirtualClock) -> FusedDatabase:
     database = FusedDatabase(f"sqlite:///{path}", clock)
     event.listen(database.engine, "do_connect", database.connect_there)
     event.listen(database.engine, "connect", _without_waiting_for_the_disk)
+    database.engine.dialect = _template()[1]
     return database
 
 
