@@ -47,7 +47,7 @@ def decide_approval(
     write_down(tx, approval, run, answer, by, comment)
     if approval.step is not None:
         tx.steps.update(run.id, approval.step, due_at=tx.now)
-    tx.runs.update(run.id, due_at=tx.now, sent_at=None)
+    tx.runs.want(run.id)
     if wake is not None:
         tx.runs.mark_sent([run.id])
         tx.after_commit(lambda: wake(run.id))

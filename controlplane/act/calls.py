@@ -48,6 +48,8 @@ class CallStep:
     context: StepContext
     parameters: Mapping[str, Any]
     look: bool = False
+    said: str = ""
+    """What the call before said that it waits for."""
 
     def perform(self) -> Outcome:
         if self.look:
@@ -74,7 +76,7 @@ class CallStep:
             case Done():
                 self._done(turn, record, result)
             case Again():
-                _again(turn, self.step, record, result)
+                self._again(turn, record, result)
             case Failed():
                 _failed(turn, self.step, record, result, self.context.state)
         write_back(turn, self.step)
@@ -87,6 +89,16 @@ class CallStep:
             _failed(turn, once, record, outputs, self.context.state)
         else:
             _done(turn, record, outputs)
+
+    def _again(self, turn: Turn, record: StepRecord, again: Again) -> None:
+        turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "again", again.reason)
+        due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(self.step, record))
+        if turn.wanted:
+            due = turn.now  # what it waits for may have come while it was looking
+        reason = again.reason or f"looks again in {format_duration(again.after)}"
+        turn.said[record.id] = reason
+        quiet, state = again.reason == self.said, again.state
+        turn.move_step(record, StepState.WAITING, reason, quiet=quiet, resume_state=state, due_at=due)
 
     def outputs(self, done: Done) -> dict[str, Any] | Failed:
         """Return the action's outputs with those that the playbook adds, or why these cannot be had."""
@@ -118,7 +130,8 @@ class CallStep:
 def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, look: bool = False) -> CallStep:
     """Write down the attempt (``fresh``: the step's first), and return the call."""
     who: dict[str, Any] = {"owner": turn.parts.owner, "fence": turn.fence}
-    if fresh or not turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who):
+    said = None if fresh else turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who)
+    if said is None:
         key = f"{record.run}/{record.id}"
         turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
     context = context_for(
@@ -130,7 +143,7 @@ def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, loo
         fresh=fresh,
     )
     action = turn.parts.actions.get(step.uses)
-    return CallStep(step, action, context, record.parameters, look)
+    return CallStep(step, action, context, record.parameters, look, said or "")
 
 
 def resume(turn: Turn, step: Step, record: StepRecord) -> Work | None:
@@ -198,18 +211,6 @@ def _done(turn: Turn, record: StepRecord, outputs: dict[str, Any]) -> None:
         if turn.tx.ledger.release(target=target, dimension=Dimension(dimension)):
             turn.journal("ledger.released", f"{target} is back in service", step=record.id)
     turn.move_step(record, StepState.SUCCEEDED, outputs=outputs, resume_state={})
-
-
-def _again(turn: Turn, step: Step, record: StepRecord, again: Again) -> None:
-    before = turn.tx.steps.attempt(record.run, record.id, record.attempt)
-    turn.tx.steps.end_attempt(record.run, record.id, record.attempt, "again", again.reason)
-    due = min(turn.now + timedelta(seconds=max(0.0, again.after)), deadline(step, record))
-    if again.after > LOOK_SECONDS and turn.tx.steps.is_wanted(record.run, record.id):
-        due = turn.now  # what it waits for has come while it was looking
-    said = before is not None and before.message == again.reason
-    reason = again.reason or f"looks again in {format_duration(again.after)}"
-    turn.said[record.id] = reason
-    turn.move_step(record, StepState.WAITING, reason, quiet=said, resume_state=again.state, due_at=due)
 
 
 def _failed(turn: Turn, step: Step, record: StepRecord, failed: Failed, state: Mapping[str, Any]) -> None:

@@ -61,6 +61,20 @@ class Pinned:
     policy: Policy | None
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A run as its worker left it: good for as long as nobody else has held the run."""
+
+    pinned: Pinned
+    run: HeldRun
+    steps: list[StepRecord] | None
+
+    def since(self, run: HeldRun) -> dict[str, Any]:
+        """Return what a turn goes on with: the steps as they were, if nobody has made one of them due."""
+        wanted = run.wanted != self.run.wanted
+        return {"wanted": wanted, "_steps": None if wanted else self.steps}
+
+
 @dataclass(slots=True)
 class Turn:
     """One transaction in which this worker holds the run. ``run`` and ``steps`` are kept as they are now."""
@@ -71,8 +85,9 @@ class Turn:
     run: HeldRun
     ahead: Ahead | None = None
     """A look at what the next step would touch, made before this turn (`controlplane.act.ahead`)."""
+    wanted: bool = False
+    """Whether somebody has made a step due since the turn before."""
     _steps: list[StepRecord] | None = None
-    _remembered: bool = False
     _halts: list[Halt] | None = None
     _changed: dict[str, Any] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
@@ -82,17 +97,15 @@ class Turn:
         """Return the next turn of the same worker, if it still holds the run.
 
         The steps are as this turn left them: only who holds the run changes them. The one thing
-        that others write is when a step is due; it is seen before the run is released (`forget`).
+        that others write is when a step is due, and they count that on the run.
         """
         held = tx.runs.hold(self.run, self.parts.lease_seconds)
-        return Turn(self.parts, self.pinned, tx, held, ahead, self._steps, _remembered=True)
+        return Turn(self.parts, self.pinned, tx, held, ahead, **self.memory.since(held))
 
-    def forget(self) -> bool:
-        """Read the steps anew if they are under way, and remembered from an earlier turn; True if so."""
-        if not self._remembered or self.run.state is not RunState.RUNNING:
-            return False
-        self._steps, self._remembered = None, False
-        return True
+    @property
+    def memory(self) -> Memory:
+        """What is to be remembered of the run when this turn is committed."""
+        return Memory(self.pinned, self.run, self._steps)
 
     @property
     def now(self) -> datetime:

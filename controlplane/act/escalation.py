@@ -125,7 +125,7 @@ def _chain(turn: Turn) -> Iterator[Run]:
 def _rungs(turn: Turn, run: Run) -> tuple[Escalation, ...]:
     if run.id == turn.run.id:
         return turn.pinned.plan.on_failure.escalate
-    return RunPlan.model_validate(turn.tx.runs.plan(run.id)).on_failure.escalate
+    return RunPlan.read(turn.tx.runs.plan(run.id)).on_failure.escalate
 
 
 def _request(turn: Turn, rung: Rung, name: str) -> StartRequest:

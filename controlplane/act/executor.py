@@ -15,7 +15,7 @@ from typing import TypeVar
 import structlog
 
 from controlplane.act.ahead import look_ahead
-from controlplane.act.engine import Parts, Pinned, Turn, Wait, Work
+from controlplane.act.engine import Memory, Parts, Pinned, Turn, Wait, Work
 from controlplane.act.keeper import LeaseKeeper
 from controlplane.act.plan import RunPlan
 from controlplane.act.sweep import sweep
@@ -27,7 +27,7 @@ from controlplane.model.action import ActionRegistry
 from controlplane.model.kind import Kind
 from controlplane.model.policy import Policy
 from controlplane.model.service import Service
-from controlplane.model.states import RunState
+from controlplane.model.states import RunState, is_final
 from controlplane.store.database import Database
 from controlplane.store.runs import LEASE_SECONDS, HeldRun
 from controlplane.store.transaction import Transaction
@@ -43,6 +43,9 @@ MAX_ERRORS = 5
 """After so many turns in a row that broke, a run fails: people must look."""
 
 ERROR_SECONDS = 5.0
+
+REMEMBERED = 1000
+"""So many runs are remembered from taking to taking: as many as a worker has in flight."""
 
 
 class Executor:
@@ -68,6 +71,7 @@ class Executor:
         self._parts = Parts(database, known, ports, wake, clock, owner, lease_seconds)
         self._keeper = LeaseKeeper(database, lease_seconds) if keep_leases else None
         self._revisions: dict[str, Kind] = {}
+        self._memory: dict[str, Memory] = {}
 
     def advance(self, run_id: str) -> None:
         """Do what is due for the run; return at once when nothing is, or when somebody holds it.
@@ -91,11 +95,13 @@ class Executor:
 
     def _advance(self, run_id: str) -> None:
         started = self._parts.clock.monotonic()
+        known = self._memory.pop(run_id, None)
         with self._parts.database.transaction() as tx:
-            run = tx.runs.take(run_id, self._parts.owner, self._parts.lease_seconds)
+            before = None if known is None else known.run
+            run = tx.runs.take(run_id, self._parts.owner, self._parts.lease_seconds, before)
             if run is None:
                 return
-            turn = Turn(self._parts, self._pinned(tx, run), tx, run)
+            turn = self._first(tx, run, known)
             work = self._settle(turn)
             turn.end()
         while work is not None:
@@ -107,12 +113,27 @@ class Executor:
                 turn = turn.after(tx, ahead)
                 work = work.record(turn, result) or self._settle(turn, tired=tired)
                 turn.end()
+        self._remember(turn.memory)
+
+    def _first(self, tx: Transaction, run: HeldRun, known: Memory | None) -> Turn:
+        """Return the turn that a taking begins with: on what is remembered, if nobody has held it since."""
+        if known is None:
+            return Turn(self._parts, self._pinned(tx, run), tx, run)
+        if run.fence != known.run.fence + 1:
+            return Turn(self._parts, known.pinned, tx, run)
+        return Turn(self._parts, known.pinned, tx, run, **known.since(run))
+
+    def _remember(self, memory: Memory) -> None:
+        """Remember a run that was given back, and forget the one that has waited longest if they are many."""
+        if is_final(memory.run.state):
+            return
+        if len(self._memory) >= REMEMBERED:
+            del self._memory[next(iter(self._memory))]
+        self._memory[memory.run.id] = memory
 
     def _settle(self, turn: Turn, *, tired: bool = False) -> Work | None:
         """Return the work that is due; otherwise release the run until something is."""
         due = next_due(turn) if not tired else Wait(turn.now, turn.run.waiting)
-        if isinstance(due, Wait) and not tired and turn.forget():
-            due = next_due(turn)  # on the rows as they are: nothing that others wrote may be slept over
         if not isinstance(due, Wait):
             return due
         if turn.run.progress.get("errors"):
@@ -128,7 +149,7 @@ class Executor:
     def _pinned(self, tx: Transaction, run: HeldRun) -> Pinned:
         service = self._revision(tx, run.pins["Service"], Service)
         policy = self._revision(tx, run.pins["Policy"], Policy) if "Policy" in run.pins else None
-        return Pinned(RunPlan.read(run.plan), service, policy)
+        return Pinned(RunPlan.read(tx.runs.plan(run.id)), service, policy)
 
     def _revision(self, tx: Transaction, sha256: str, kind: type[K]) -> K:
         """Return a pinned revision; each is read once, since it never changes."""

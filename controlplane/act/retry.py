@@ -43,7 +43,7 @@ def retry_run(
         msg = f"{run_id} was retried as {already[0].id}, which is {already[0].state}"
         raise Conflict(msg, hint="retry that one" if already[0].state in RETRIABLE else None)
     _check(tx, run)
-    plan = RunPlan.model_validate(tx.runs.plan(run_id))
+    plan = RunPlan.read(tx.runs.plan(run_id))
     carried = carried_steps(plan, tx.steps.list(run_id), tx.undo.list(run_id))
     made = start_run(tx, _request(run, plan, carried, by, reason), wake)
     tx.journal.write(run_id, "run.retried", f"{by} retries it as {made.id}", by=by, retry=made.id)

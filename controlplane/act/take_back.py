@@ -63,7 +63,7 @@ def undo_run(
         kind="playbook",
         name=name,
         service=run.service,
-        plan=_plan(RunPlan.model_validate(tx.runs.plan(run_id)), standing),
+        plan=_plan(RunPlan.read(tx.runs.plan(run_id)), standing),
         pins=run.pins,
         target=run.target,
         trigger="undo",

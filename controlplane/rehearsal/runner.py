@@ -284,28 +284,26 @@ class _Play:
         while True:
             with self.database.reading() as tx:
                 due = tx.runs.due(resend_after=0.0, limit=100)
-                present = run if due else tx.runs.get(run.id)
+                due_at = None if due else tx.runs.due_at(run.id)
                 asked = [] if due else tx.approvals.list(run=run.id, waiting=True)
             if due:
                 self._advance(due)
                 continue
-            if is_final(present.state) or self.clock.now() >= over:
+            if due_at is None or self.clock.now() >= over:
                 return
             if self.people.speak(self.database, asked):
                 continue
-            moment = self._next(present, asked, coming, over)
+            moment = self._next(due_at, asked, coming, over)
             self.clock.advance(max(0.0, (moment - self.clock.now()).total_seconds()))
             while coming and self._at(coming[0]) <= self.clock.now():
                 self._happens(coming.pop(0), run.id)
 
     def _next(
-        self, run: Run, asked: Sequence[ApprovalRecord], coming: Sequence[Meanwhile], over: datetime
+        self, due_at: datetime, asked: Sequence[ApprovalRecord], coming: Sequence[Meanwhile], over: datetime
     ) -> datetime:
         """Return when something is due: of the run, of what others say and do, or the end of the case."""
-        moments = [over, *self.people.moments(asked)]
-        if run.due_at is not None:
-            soonest = self.clock.now() + timedelta(seconds=0.1)  # due now, and not advanced: a lease, a retry
-            moments.append(max(run.due_at, soonest))
+        soonest = self.clock.now() + timedelta(seconds=0.1)  # due now, and not advanced: a lease, a retry
+        moments = [over, *self.people.moments(asked), max(due_at, soonest)]
         moments += [self._at(each) for each in coming[:1]]
         return min(moments)
 

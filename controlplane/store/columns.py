@@ -53,7 +53,24 @@ def _from_text(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-JsonValue: TypeEngine[Any] = JSON().with_variant(JSONB(), "postgresql")
+class Json(TypeDecorator[Any]):
+    """A JSON value. On SQLite it is written and read without SQLAlchemy's own steps between: most are."""
+
+    impl = JSON
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        kind: TypeEngine[Any] = JSONB() if dialect.name == "postgresql" else JSON()
+        return dialect.type_descriptor(kind)
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any] | None:
+        return dump_json if dialect.name == "sqlite" else super().bind_processor(dialect)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        return _from_json if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+
+
+JsonValue = Json()
 
 
 def dump_json(value: Any) -> str:
@@ -64,6 +81,11 @@ def dump_json(value: Any) -> str:
 def load_json(text: str | bytes) -> Any:
     """Read it back."""
     return from_json(text)
+
+
+def _from_json(stored: Any) -> Any:
+    """Read what SQLite gives back: a number that is all of a value, it keeps as a number."""
+    return from_json(stored) if isinstance(stored, str) else stored
 
 
 def text_column(name: str, default: str | None = "", **options: Any) -> Column[Any]:
@@ -91,6 +113,6 @@ def json_column(name: str) -> Column[Any]:
 def as_stored(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values of a row as they would be read back: what is JSON there is plain JSON here."""
     return {
-        name: load_json(dump_json(value)) if isinstance(table.c[name].type, JSON) else value
+        name: load_json(dump_json(value)) if isinstance(table.c[name].type, Json) else value
         for name, value in values.items()
     }

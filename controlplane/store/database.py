@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, RootTransaction, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from controlplane.kernel.clock import Clock
@@ -107,27 +107,8 @@ class Database:
             self._idle.pop().close()
         self.engine.dispose()
 
-    @contextmanager
-    def _unit(self, begin: str) -> Iterator[RootTransaction]:
-        """Lend a connection with a transaction open. What it was not told to keep is rolled back.
-
-        A connection whose unit came to its end waits for the next one as it is: taking it from the
-        engine's pool and giving it back costs as much as three statements. One whose unit broke is
-        given back, and cleaned there.
-        """
-        with _mapped_errors():
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self.engine.connect()
-            try:
-                unit = connection.begin()
-                connection.connection.cursor().execute(begin)  # said by us: see `prepare`
-                yield unit
-            except BaseException:
-                connection.close()
-                raise
-            self._idle.append(connection)
+    def _unit(self, begin: str) -> Lent:
+        return Lent(self.engine, self._idle, begin)
 
     def _commit(self, unit: Any) -> None:
         """Commit; a seam that tests of crashes stand in."""
@@ -149,14 +130,47 @@ def prepare(connection: Any, record: Any) -> None:
     cursor.close()
 
 
-@contextmanager
-def _mapped_errors() -> Iterator[None]:
-    try:
-        yield
-    except IntegrityError as error:
-        msg = f"the database refuses: {error.orig}"
-        raise Conflict(msg) from error
-    except (SQLAlchemyError, sqlite3.Error) as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        msg = f"the database does not answer: {cause}"
-        raise Unavailable(msg) from error
+class Lent:
+    """A connection with a transaction open, lent for one unit. What it was not told to keep is rolled back.
+
+    A connection whose unit came to its end waits for the next one as it is: taking it from the
+    engine's pool and giving it back costs as much as three statements. One whose unit broke is
+    given back, and cleaned there.
+    """
+
+    def __init__(self, engine: Engine, idle: deque[Connection], begin: str) -> None:
+        self._engine, self._idle, self._begin = engine, idle, begin
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> RootTransaction:
+        try:
+            self._connection = self._waiting() or self._engine.connect()
+            unit = self._connection.begin()
+            self._connection.connection.cursor().execute(self._begin)  # said by us: see `prepare`
+        except BaseException as error:
+            self._broke(error)
+            raise
+        return unit
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._broke(error)
+        elif self._connection is not None:
+            self._idle.append(self._connection)
+
+    def _waiting(self) -> Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _broke(self, error: BaseException) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        if isinstance(error, IntegrityError):
+            msg = f"the database refuses: {error.orig}"
+            raise Conflict(msg) from error
+        if isinstance(error, SQLAlchemyError | sqlite3.Error):
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            msg = f"the database does not answer: {cause}"
+            raise Unavailable(msg) from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Executable, Select, Table, UpdateBase, insert
+from sqlalchemy import Dialect, Executable, Select, Table, UpdateBase, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
@@ -32,23 +32,21 @@ class Prepared:
     names: tuple[str, ...]
     readers: tuple[tuple[str, Callable[[Any], Any]], ...]
 
-    def execute(self, connection: Connection, params: Mapping[str, Any]) -> Any:
-        """Execute it once, and return the driver's cursor."""
-        written, cursor = self._written(params), connection.connection.cursor()
+    def execute(self, cursor: Any, params: Mapping[str, Any]) -> None:
+        """Execute it once, on a cursor of the driver."""
+        written = self._written(params)
         try:
             cursor.execute(self.text, written)
         except self.dialect.loaded_dbapi.Error as error:
             raise self._as_ours(error) from error
-        return cursor
 
-    def execute_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    def execute_many(self, cursor: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         """Execute it for each of the rows."""
-        written, cursor = [self._written(row) for row in rows], connection.connection.cursor()
+        written = [self._written(row) for row in rows]
         try:
             cursor.executemany(self.text, written)
         except self.dialect.loaded_dbapi.Error as error:
             raise self._as_ours(error) from error
-        cursor.close()
 
     def read(self, values: Sequence[Any]) -> Row:
         """Return a row that came, each value as its column's type has it."""

@@ -15,9 +15,12 @@ from typing import Any
 
 from pydantic import Field
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Executable,
+    ForeignKey,
     Select,
+    Table,
     Text,
     Update,
     and_,
@@ -34,11 +37,20 @@ from sqlalchemy import (
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
 from controlplane.model.states import RunState, is_final
-from controlplane.store.columns import Instant
-from controlplane.store.tables import runs
+from controlplane.store.columns import Instant, json_column
+from controlplane.store.tables import metadata, runs
 from controlplane.store.unit import Repository, Row, Unit, given, matching
 
 LEASE_SECONDS = 15.0
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("run", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    json_column("body"),
+)
+"""What each run executes, `controlplane.act.plan.RunPlan`: written once, no part of a row that changes."""
+
 ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
 _ACTIVE = or_(*(runs.c.state == state for state in ACTIVE_STATES))
 _UNBEGUN = and_(runs.c.state == RunState.SUPERSEDED.value, runs.c.started_at.is_(None))
@@ -54,13 +66,13 @@ _BESIDE: Mapping[str, ColumnElement[bool]] = {
     ),
 }
 """What a `RunQuery` gives beside values that columns are to equal."""
-_HELD = [
-    *(column for column in runs.c if column.name != "plan"),
-    cast(runs.c.plan, Text).label("plan"),  # as it is written: it has often been read before
-]
-_SHOWN = [column for column in runs.c if column.name not in {"plan", "progress"}]
+_PLAN = select(cast(plans.c.body, Text).label("body")).where(plans.c.run == bindparam("b_run"))
+_SHOWN = [column for column in runs.c if column.name != "progress"]
 _FIND = select(*_SHOWN).where(runs.c.id == bindparam("b_id"))
-_TOLD = ("state", "stop", "stop_reason", "stop_undo", "paused", "result", "effect_at", "lease_until")
+_TOLD = (
+    *("state", "stop", "stop_reason", "stop_undo", "paused"),
+    *("result", "effect_at", "lease_until", "wanted"),
+)
 """What a worker that holds a run is told at each turn: others may have written the rest of them meanwhile."""
 
 _NOW = bindparam("b_now", type_=Instant())
@@ -69,7 +81,14 @@ _TAKE = (
     update(runs)
     .where(runs.c.id == bindparam("b_id"), runs.c.due_at <= _NOW, _FREE)
     .values(lease_owner=bindparam("b_owner"), lease_until=bindparam("b_until"), fence=runs.c.fence + 1)
-    .returning(*_HELD)
+    .returning(runs.c.fence, *(runs.c[name] for name in _TOLD))
+)
+_WHOLE = select(runs).where(runs.c.id == bindparam("b_id"))
+_DUE_AT = select(runs.c.due_at).where(runs.c.id == bindparam("b_id"))
+_WANT = (
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"))
+    .values(due_at=_NOW, sent_at=None, wanted=runs.c.wanted + 1)
 )
 _SENT = update(runs).where(runs.c.id == bindparam("b_id")).values(sent_at=_NOW)
 _QUEUED = (
@@ -108,11 +127,11 @@ _DUE = (
 class HeldRun(Run):
     """A run as the worker that holds it sees it, with what only the engine remembers."""
 
-    plan: str = ""
-    """What it executes, `controlplane.act.plan.RunPlan` as JSON: written once."""
     progress: dict[str, Any] = Field(default_factory=dict)
     stop_undo: bool = True
     ending: RunState | None = None
+    wanted: int = 0
+    """How often others have made one of its steps due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +176,8 @@ class RunRepository(Repository):
 
     def add(self, run: Run, plan: dict[str, Any]) -> Run:
         """Write a new run and what it executes (`controlplane.act.plan.RunPlan`, as JSON)."""
-        self.unit.add(runs, **run.model_dump(by_alias=False), plan=plan, progress={})
+        self.unit.add(runs, **run.model_dump(by_alias=False), progress={})
+        self.unit.add(plans, run=run.id, body=plan)
         self.unit.emit("run", run.id)
         return run
 
@@ -189,9 +209,9 @@ class RunRepository(Repository):
         names, params = (which or RunQuery()).given()
         return int(self.unit.scalar(_count(names), params))
 
-    def plan(self, run_id: str) -> dict[str, Any]:
-        """Return what the run executes, as JSON."""
-        return dict(self.unit.scalar(select(runs.c.plan).where(runs.c.id == run_id)))
+    def plan(self, run_id: str) -> str:
+        """Return what the run executes, as the text of its JSON."""
+        return str(self.unit.scalar(_PLAN, {"b_run": run_id}))
 
     def ahead_in_group(self, run: Run) -> Run | None:
         """Return the run of the same group that must end before ``run`` may start, if there is one."""
@@ -201,22 +221,29 @@ class RunRepository(Repository):
         row = self.unit.row(_AHEAD, mine)
         return None if row is None else Run.model_validate(row)
 
-    def take(self, run_id: str, owner: str, seconds: float = LEASE_SECONDS) -> HeldRun | None:
-        """Take a run that is due and that nobody holds, under a higher fence; None otherwise."""
+    def take(
+        self, run_id: str, owner: str, seconds: float = LEASE_SECONDS, known: HeldRun | None = None
+    ) -> HeldRun | None:
+        """Take a run that is due and that nobody holds, under a higher fence; None otherwise.
+
+        ``known``: the run as the caller gave it back. The fence tells whether nobody has held it since;
+        then it is as the caller knows it, but for what others may write.
+        """
         until = self.now + timedelta(seconds=seconds)
-        row = self.unit.row(_TAKE, {"b_id": run_id, "b_owner": owner, "b_now": self.now, "b_until": until})
-        if row is None:
+        told = self.unit.row(_TAKE, {"b_id": run_id, "b_owner": owner, "b_now": self.now, "b_until": until})
+        if told is None:
             return None
-        self._states[run_id] = RunState(row["state"])
-        return HeldRun.model_validate(row)
+        self._states[run_id] = RunState(told["state"])
+        if known is not None and told["fence"] == known.fence + 1:
+            return _as_told(known, told)
+        return HeldRun.model_validate(self.unit.row(_WHOLE, {"b_id": run_id}))
 
     def hold(self, held: HeldRun, seconds: float = LEASE_SECONDS) -> HeldRun:
         """Renew the lease, and return the run with what others may have written since its last turn.
 
         What only its holder writes is as the holder knows it. Raises `Fenced` if a later worker has it.
         """
-        told = self.renew(held.id, held.fence, seconds)
-        return held.model_copy(update={**told, "state": RunState(told["state"])})
+        return _as_told(held, self.renew(held.id, held.fence, seconds))
 
     def renew(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS, **values: Any) -> Row:
         """Renew the lease, change what is remembered of the run, and return what its holder is told.
@@ -245,7 +272,7 @@ class RunRepository(Repository):
 
     def held_by(self, run_id: str, owner: str) -> HeldRun | None:
         """Return the run if this owner holds its lease."""
-        mine = select(*_HELD).where(runs.c.id == run_id, runs.c.lease_owner == owner)
+        mine = select(runs).where(runs.c.id == run_id, runs.c.lease_owner == owner)
         row = self.unit.row(mine)
         return None if row is None else HeldRun.model_validate(row)
 
@@ -284,6 +311,15 @@ class RunRepository(Repository):
             runs.c.id == run_id, runs.c.state.in_(ACTIVE_STATES), runs.c.paused.is_not(None)
         )
         return self._told(run_id, mine.values(paused=None, due_at=self.now, sent_at=None))
+
+    def want(self, run_id: str) -> None:
+        """Make a run due, one of whose steps has been made due; also whoever holds it is told."""
+        self.unit.write(_WANT, {"b_id": run_id, "b_now": self.now})
+
+    def due_at(self, run_id: str) -> datetime | None:
+        """Return when somebody must look at the run next; None when it has ended."""
+        found: datetime | None = self.unit.scalar(_DUE_AT, {"b_id": run_id})
+        return found
 
     def _told(self, run_id: str, change: Update) -> bool:
         changed = self.unit.write(change) > 0
@@ -344,6 +380,10 @@ def _conditions(names: frozenset[str]) -> list[ColumnElement[bool]]:
     """Return the conditions of what a `RunQuery` gives."""
     beside = [condition for name, condition in _BESIDE.items() if name in names]
     return [*matching(runs, names - _BESIDE.keys()), *beside]
+
+
+def _as_told(held: HeldRun, told: Row) -> HeldRun:
+    return held.model_copy(update={**told, "state": RunState(told["state"])})
 
 
 @cache

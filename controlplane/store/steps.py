@@ -22,7 +22,6 @@ _LIST = (
     .where(steps.c.run == bindparam("b_run"))
     .order_by(steps.c.position, steps.c.item_index.nulls_first())
 )
-_WANTED = select(steps.c.due_at).where(steps.c.run == bindparam("b_run"), steps.c.id == bindparam("b_step"))
 _RESUME = (
     update(attempts)
     .where(*_ATTEMPT)
@@ -33,6 +32,7 @@ _RESUME = (
         effects=0,
         calls=attempts.c.calls + 1,
     )
+    .returning(attempts.c.message)
 )
 _END = (
     update(attempts)
@@ -92,20 +92,17 @@ class StepRepository(Repository):
         """Change what is remembered of a step beside its state."""
         self.unit.change(steps, {"run": run, "id": step}, values)
 
-    def is_wanted(self, run: str, step: str) -> bool:
-        """Tell whether somebody has made a step due while it is being called: else it has no time then."""
-        return self.unit.scalar(_WANTED, {"b_run": run, "b_step": step}) is not None
-
     def begin_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str) -> None:
         """Write down that an attempt begins, before anything is done."""
         row = {"run": run, "step": step, "attempt": attempt, "owner": owner, "fence": fence, "key": key}
         whole = {"outcome": "running", "message": "", "calls": 1, "effects": 0, "ended_at": None}
         self.unit.add(attempts, **row, **whole, started_at=self.now)
 
-    def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> bool:
-        """Write down that an attempt that said `Again` is called once more; False if there is none."""
+    def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> str | None:
+        """Write down that an attempt is called once more; returns what it said, None if there is none."""
         who = {"b_owner": owner, "b_fence": fence}
-        return self.unit.write(_RESUME, {**self._key(run, step, attempt), **who}) > 0
+        said: str | None = self.unit.scalar(_RESUME, {**self._key(run, step, attempt), **who})
+        return said
 
     def count_effect(self, run: str, step: str, attempt: int) -> None:
         """Write down that the latest call is about to change something outside."""

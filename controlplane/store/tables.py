@@ -87,6 +87,7 @@ runs = Table(
     _time("lease_until"),
     _time("due_at"),
     _time("sent_at"),  # when a message with this id was last given to the carrier
+    Column("wanted", Integer, nullable=False, default=0),  # how often somebody has made a step due
     _text("stop", None),
     _text("stop_reason"),
     Column("stop_undo", Boolean, nullable=False, default=True),
@@ -100,7 +101,6 @@ runs = Table(
     _time("started_at"),
     _time("ended_at"),
     _json("result"),
-    _json("plan"),  # controlplane.act.plan.RunPlan: what the run executes, immutable
     _json("progress"),  # what verification, undo and escalation remember between two turns
     Index(None, "due_at"),
     Index(None, "created_at"),

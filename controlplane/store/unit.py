@@ -33,6 +33,8 @@ class Unit:
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.connection = connection
         self.now = now
+        self._dialect = connection.dialect
+        self._cursor = connection.connection.cursor()
         self.calls: list[Callable[[], None]] = []
         self._told: set[tuple[str, str]] = set()
         self._logged: dict[Table, list[Row]] = {}
@@ -55,27 +57,23 @@ class Unit:
         """Write what was logged. Called before the commit, and before anything reads such a table."""
         logged, self._logged = self._logged, {}
         for table, rows in logged.items():
-            prepared = prepare_insert(table, frozenset(rows[0]), self.connection.dialect)
-            prepared.execute_many(self.connection, rows)
+            prepare_insert(table, frozenset(rows[0]), self._dialect).execute_many(self._cursor, rows)
 
     def rows(self, statement: Executable, params: Params = None) -> list[Row]:
         if params is None:
             result = self.connection.execute(statement)
             names = tuple(result.keys())
             return [dict(zip(names, row, strict=True)) for row in result.all()]
-        prepared, cursor = self._execute(statement, params)
-        found = [prepared.read(values) for values in cursor.fetchall()]
-        cursor.close()
-        return found
+        prepared = self._execute(statement, params)
+        return [prepared.read(values) for values in self._cursor.fetchall()]
 
     def row(self, statement: Executable, params: Params = None) -> Row | None:
         if params is None:
             found = self.connection.execute(statement).mappings().first()
             return None if found is None else dict(found)
-        prepared, cursor = self._execute(statement, params)
-        values = cursor.fetchone()
-        cursor.close()
-        return None if values is None else prepared.read(values)
+        prepared = self._execute(statement, params)
+        found = self._cursor.fetchall()  # to the end: a statement that is not over keeps from committing
+        return prepared.read(found[0]) if found else None
 
     def scalar(self, statement: Executable, params: Params = None) -> Any:
         if params is None:
@@ -87,21 +85,20 @@ class Unit:
         """Execute a statement that changes rows, and return how many."""
         if params is None:
             return self.connection.execute(statement).rowcount
-        _, cursor = self._execute(statement, params)
-        changed: int = cursor.rowcount
-        cursor.close()
+        self._execute(statement, params)
+        changed: int = self._cursor.rowcount
         return changed
 
     def add(self, table: Table, **values: Any) -> None:
         """Insert a row; what is not given is its column's default."""
-        prepared = prepare_insert(table, frozenset(values), self.connection.dialect)
-        prepared.execute(self.connection, filled(table, values)).close()
+        prepared = prepare_insert(table, frozenset(values), self._dialect)
+        prepared.execute(self._cursor, filled(table, values))
 
     def add_all(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows that all give the same columns."""
         if rows:
-            prepared = prepare_insert(table, frozenset(rows[0]), self.connection.dialect)
-            prepared.execute_many(self.connection, [filled(table, row) for row in rows])
+            prepared = prepare_insert(table, frozenset(rows[0]), self._dialect)
+            prepared.execute_many(self._cursor, [filled(table, row) for row in rows])
 
     def change(self, table: Table, which: Row, values: Row) -> int:
         """Set ``values`` in the rows whose columns equal ``which``, and return how many they are."""
@@ -112,9 +109,10 @@ class Unit:
         """Delete the rows whose columns equal ``which``, and return how many they were."""
         return self.write(_delete(table, frozenset(which)), _named("w_", which))
 
-    def _execute(self, statement: Executable, params: Mapping[str, Any]) -> tuple[Prepared, Any]:
-        prepared = prepare(statement, self.connection.dialect)
-        return prepared, prepared.execute(self.connection, params)
+    def _execute(self, statement: Executable, params: Mapping[str, Any]) -> Prepared:
+        prepared = prepare(statement, self._dialect)
+        prepared.execute(self._cursor, params)
+        return prepared
 
 
 class Repository:

@@ -112,3 +112,50 @@ def test_what_the_next_step_would_touch_is_looked_up_once_on_what_came_before_it
     assert rig.finish(run).state == RunState.SUCCEEDED
     assert rig.steps(run)["last"].outputs == {"value": 42}
     assert seen == [42]
+
+
+def _counting(rig_folder: Path) -> tuple[Rig, Scripted]:
+    """Return a rig whose step counts its calls, one in ten seconds, in what it goes on from."""
+
+    def behave(parameters: ScriptParameters, context: ActionContext) -> Outcome:
+        count = context.state.get("count", 0) + 1
+        return Done({"count": count}) if count == 4 else Again(10.0, {"count": count}, "counting")
+
+    action = Scripted("count", behave)
+    return Rig(rig_folder, action), action
+
+
+def test_a_worker_that_takes_a_run_again_reads_neither_the_run_nor_its_steps_once_more(tmp_path: Path) -> None:
+    rig, action = _counting(tmp_path)
+    run = rig.start(step("count"))
+    rig.executor.advance(run.id)
+    with rig.database.transaction() as tx:  # nobody does that: it shows who reads it
+        tx.steps.update(run.id, "count", resume_state={"count": 9})
+        tx.runs.update(run.id, inputs={"read": "again"})
+    rig.clock.advance(10)
+    rig.executor.advance(run.id)
+    assert [state for _, state in action.calls] == [{}, {"count": 1}]
+
+
+def test_what_another_worker_did_meanwhile_is_read(tmp_path: Path) -> None:
+    rig, action = _counting(tmp_path)
+    run = rig.start(step("count"))
+    other = rig.new_executor()
+    for executor in (rig.executor, other, rig.executor, rig.executor):
+        executor.advance(run.id)
+        rig.clock.advance(10)
+    assert [state.get("count") for _, state in action.calls] == [None, 1, 2, 3]
+    assert rig.run(run).state == RunState.SUCCEEDED
+
+
+def test_a_decision_about_a_run_that_nobody_holds_is_seen_by_the_worker_that_remembers_it(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path)
+    run = rig.start({"id": "ask", "uses": "approval.request", "with": ASK, "timeout": "2h"})
+    rig.executor.advance(run.id)
+    with rig.database.transaction() as tx:
+        (asked,) = tx.approvals.list(run=run.id, waiting=True)
+        decide_approval(tx, asked.id, "approved", by="grace", role=Role.ADMIN)
+    rig.executor.advance(run.id)
+    assert rig.run(run).state == RunState.SUCCEEDED

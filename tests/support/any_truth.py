@@ -91,7 +91,7 @@ class Truth:
             found = [
                 Seen(
                     run,
-                    RunPlan.model_validate(tx.runs.plan(run.id)),
+                    RunPlan.read(tx.runs.plan(run.id)),
                     {step.id: step for step in tx.steps.list(run.id)},
                     tx.undo.list(run.id),
                     tx.journal.list(run.id),

@@ -1,12 +1,17 @@
 """What a worker that holds a run is told and writes, who is woken, and what is written together."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import text
 
 from controlplane.kernel.clock import VirtualClock
 from controlplane.kernel.errors import Fenced
 from controlplane.model.states import RunState
+from controlplane.store import migrations
 from controlplane.store.database import Database
 from controlplane.store.runs import RunQuery
 from tests.unit.controlplane.store.test_repositories import ZONE_A, new_run
@@ -19,7 +24,7 @@ def test_a_holder_is_told_what_others_wrote_and_knows_the_rest_itself(
         tx.runs.add(new_run(clock), {"steps": []})
         held = tx.runs.take("run-1", "one")
         assert held is not None
-        assert held.plan == '{"steps":[]}'
+        assert tx.runs.plan("run-1") == '{"steps":[]}'
     with database.transaction() as tx:
         tx.runs.request_stop("run-1", "cancel", "by ada", undo=False)
         tx.runs.merge_result("run-1", verdict="passed")
@@ -79,3 +84,21 @@ def test_lines_and_events_are_seen_in_order_in_the_transaction_that_writes_them(
         assert [(event.type, event.ref) for event in tx.events.after(0)] == [("run", "run-1")]
     with database.reading() as tx:
         assert [line.event for line in tx.journal.list("run-1")] == ["a", "b", "c"]
+
+
+def test_runs_keep_their_plans_when_these_get_a_table_of_their_own_and_when_it_is_taken_back(
+    database: Database, clock: VirtualClock
+) -> None:
+    with database.transaction() as tx:
+        for name, plan in (("run-1", {"steps": [1]}), ("run-2", {"steps": [2]})):
+            tx.runs.add(new_run(clock, name), plan)
+    with database.engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0010")
+        rows = connection.execute(text("SELECT id, plan FROM runs ORDER BY id")).all()
+        assert rows == [("run-1", '{"steps":[1]}'), ("run-2", '{"steps":[2]}')]
+        command.upgrade(config, "head")
+    with database.reading() as tx:
+        assert [tx.runs.plan(name) for name in ("run-1", "run-2")] == ['{"steps":[1]}', '{"steps":[2]}']
