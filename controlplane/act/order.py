@@ -19,7 +19,7 @@ _UNDER_WAY = {StepState.RUNNING, StepState.WAITING}
 
 def is_loop(plan: RunPlan, record: StepRecord) -> bool:
     """Tell whether a record stands for a whole ``forEach``: it calls nothing itself, its items do."""
-    return record.item_index is None and plan.step(record.id).for_each is not None
+    return record.item_index is None and record.id in plan.loops
 
 
 def items_of(record: StepRecord, steps: Iterable[StepRecord]) -> list[StepRecord]:

@@ -84,6 +84,11 @@ class RunPlan(Model):
         return {step.id: step for step in self.steps}
 
     @cached_property
+    def loops(self) -> frozenset[str]:
+        """The steps that are done once for each item."""
+        return frozenset(step.id for step in self.steps if step.for_each is not None)
+
+    @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """What each step needs, by id."""
         return dependencies(self.steps)

@@ -6,6 +6,7 @@ A loop of looks that holds no worker. What cannot be measured meets no condition
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -20,6 +21,7 @@ from controlplane.model.outcome import Again, Done, Failed, FailureKind, Outcome
 from controlplane.model.ports import Metrics
 
 
+@lru_cache(maxsize=256)
 def _condition(source: str) -> str:
     try:
         check_expression(source, {"result"})

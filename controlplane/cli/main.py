@@ -6,28 +6,33 @@ callable that is given the Typer application.
 
 from __future__ import annotations
 
+import gc
 import sys
-from importlib.metadata import entry_points
 
-import typer
+from controlplane.cli.loading import loading
 
-from controlplane.cli import (
-    advise,
-    backtest,
-    documents,
-    engines,
-    halts,
-    logs,
-    playbook,
-    runs,
-    schema,
-    serve,
-    show,
-    slo,
-    tokens,
-)
-from controlplane.cli.output import Exit, err
-from controlplane.kernel.errors import FleetwardError, InvalidDocuments
+with loading():
+    from importlib.metadata import entry_points
+
+    import typer
+
+    from controlplane.cli import (
+        advise,
+        backtest,
+        documents,
+        engines,
+        halts,
+        logs,
+        playbook,
+        runs,
+        schema,
+        serve,
+        show,
+        slo,
+        tokens,
+    )
+    from controlplane.cli.output import Exit, err
+    from controlplane.kernel.errors import FleetwardError, InvalidDocuments
 
 HELP = """SRE control plane for LLM token services: keep them inside their SLA, and rehearse it.
 
@@ -73,7 +78,10 @@ def main() -> None:
     """Run the command line and exit with a documented code."""
     logs.configure()
     try:
-        code = build()(standalone_mode=False)
+        with loading():
+            app = build()
+        gc.freeze()  # what is loaded is not looked through from now on either
+        code = app(standalone_mode=False)
     except InvalidDocuments as error:
         err.print(str(error), style="red", markup=False)
         sys.exit(Exit.FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from controlplane.cli import authoring, byhand, logs
+from controlplane.cli.loading import loading
 from controlplane.cli.output import Exit, emit_json, err, out
 from controlplane.kernel.clock import SystemClock
 
@@ -56,13 +58,17 @@ def run_tests(
     Exit code 0 when all passed, 1 when one failed or a file is not valid, 2 when there is nothing
     to run.
     """
-    from controlplane.bootstrap.documents import action_registry
-    from controlplane.rehearsal.report import junit, rehearse
+    with loading():
+        from controlplane.bootstrap.documents import action_registry
+        from controlplane.rehearsal.report import junit, rehearse
 
     logs.quiet()
     clock = SystemClock()
     began = clock.monotonic()
-    results = rehearse(_suites(paths), action_registry(), name)
+    with loading():
+        suites, actions = _suites(paths), action_registry()
+    gc.freeze()  # the processes that play share it as it is
+    results = rehearse(suites, actions, name)
     if not results:
         err.print("fleetward: no test matches" if name else "fleetward: no test is there", style="yellow")
         raise typer.Exit(Exit.MISUSE)

@@ -28,7 +28,7 @@ class Target:
     gpu: str | None = None
 
     def __str__(self) -> str:
-        return "/".join(part for part in self.parts if part is not None)
+        return "/".join([part for part in self.parts if part is not None])
 
     @property
     def parts(self) -> tuple[str | None, ...]:

@@ -297,6 +297,8 @@ class _Play:
             self.clock.advance(max(0.0, (moment - self.clock.now()).total_seconds()))
             while coming and self._at(coming[0]) <= self.clock.now():
                 self._happens(coming.pop(0), run.id)
+            if self.clock.now() == due_at:
+                self._advance([run.id])
 
     def _next(
         self, due_at: datetime, asked: Sequence[ApprovalRecord], coming: Sequence[Meanwhile], over: datetime

@@ -140,17 +140,11 @@ class Measured:
         The case's names speak for all their parts, the narrowest one that there is.
         """
         named = {Target.parse(text): text for text in self.given.canaries}
-        ready = {
-            part
-            for place, view in topology.replicas()
-            if view.ready
-            for part in (place, *(place.at(level) for level in LEVELS[:3]))
-        }
         found = []
-        for target in topology.targets():
+        for target, ready in _readiness(topology):
             over = [one for one in named if one.contains(target)]
             narrowest = named[max(over, key=lambda one: len(str(one)))] if over else ""
-            found.append((str(target), narrowest, target in ready))
+            found.append((str(target), narrowest, ready))
         return found
 
     def _canaries(self, picture: Picture, now: datetime) -> dict[str, CanaryState]:
@@ -215,6 +209,16 @@ class Measured:
                 since = at if word != "good" and turn.is_ == "good" and not first else since
                 word = turn.is_
         return (now - since).total_seconds()
+
+
+def _readiness(topology: Topology) -> list[tuple[Target, bool]]:
+    """Return every target, and whether it or a part of it is ready."""
+    ready = {place: view.ready for place, view in topology.replicas()}
+    for replica, is_ready in list(ready.items()):
+        for level in LEVELS[:3]:
+            place = replica.at(level)
+            ready[place] = ready.get(place, False) or is_ready
+    return [(target, ready.get(target, False)) for target in topology.targets()]
 
 
 @dataclass(slots=True)

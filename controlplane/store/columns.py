@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from pydantic_core import from_json, to_json
 from sqlalchemy import JSON, Column, DateTime, Table, Text
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -60,8 +60,11 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        kind: TypeEngine[Any] = JSONB() if dialect.name == "postgresql" else JSON()
-        return dialect.type_descriptor(kind)
+        if dialect.name != "postgresql":
+            return dialect.type_descriptor(JSON())
+        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415 - all of its drivers load with it
+
+        return dialect.type_descriptor(JSONB())
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any] | None:
         return dump_json if dialect.name == "sqlite" else super().bind_processor(dialect)
@@ -112,7 +115,10 @@ def json_column(name: str) -> Column[Any]:
 
 def as_stored(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values of a row as they would be read back: what is JSON there is plain JSON here."""
-    return {
-        name: load_json(dump_json(value)) if isinstance(table.c[name].type, Json) else value
-        for name, value in values.items()
-    }
+    json = _json_names(table)
+    return {name: load_json(dump_json(value)) if name in json else value for name, value in values.items()}
+
+
+@cache
+def _json_names(table: Table) -> frozenset[str]:
+    return frozenset(column.name for column in table.c if isinstance(column.type, Json))

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event, make_url, text
+from sqlalchemy import Connection, RootTransaction, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from controlplane.kernel.clock import Clock
@@ -66,32 +66,18 @@ class Database:
         """Return the time leases are measured by."""
         return self.clock.now()
 
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> AbstractContextManager[Transaction]:
         """Open one unit of work. Errors of the database come as `Unavailable` or `Conflict`."""
-        with self._unit("BEGIN IMMEDIATE") as unit:
-            tx = Transaction(unit.connection, self.now())
-            yield tx
-            tx.flush()
-            self._commit(unit)
-        for call in tx.calls:
-            try:
-                call()
-            except FleetwardError as error:
-                log.warning("after a commit", error=str(error))
+        return Opened(self, self._idle, "BEGIN IMMEDIATE", self._commit)
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Open one consistent view; nothing written in it is kept."""
-        with self._unit("BEGIN") as unit:
-            yield Transaction(unit.connection, self.now())
-            unit.rollback()
+        return Opened(self, self._idle, "BEGIN", None)
 
     def migrate(self) -> None:
         """Bring the schema to this code's; safe when several processes do it at once."""
-        with self._unit("BEGIN IMMEDIATE") as unit:
-            migrations.upgrade(unit.connection)
-            unit.commit()
+        with self.transaction() as tx:
+            migrations.upgrade(tx.connection)
 
     def ping(self) -> None:
         """Return if the database answers and has this code's schema; raise `Unavailable` else."""
@@ -106,9 +92,6 @@ class Database:
         while self._idle:
             self._idle.pop().close()
         self.engine.dispose()
-
-    def _unit(self, begin: str) -> Lent:
-        return Lent(self.engine, self._idle, begin)
 
     def _commit(self, unit: Any) -> None:
         """Commit; a seam that tests of crashes stand in."""
@@ -130,33 +113,54 @@ def prepare(connection: Any, record: Any) -> None:
     cursor.close()
 
 
-class Lent:
-    """A connection with a transaction open, lent for one unit. What it was not told to keep is rolled back.
+class Opened:
+    """One unit of work on a connection that is lent for it. What is not committed is rolled back.
 
     A connection whose unit came to its end waits for the next one as it is: taking it from the
     engine's pool and giving it back costs as much as three statements. One whose unit broke is
-    given back, and cleaned there.
+    given back, and cleaned there. A class, since a generator for each part would cost as much again.
     """
 
-    def __init__(self, engine: Engine, idle: deque[Connection], begin: str) -> None:
-        self._engine, self._idle, self._begin = engine, idle, begin
+    def __init__(
+        self,
+        database: Database,
+        idle: deque[Connection],
+        begin: str,
+        commit: Callable[[RootTransaction], None] | None,
+    ) -> None:
+        """``commit`` None: what was written is not kept."""
+        self._database, self._idle, self._begin, self._commit = database, idle, begin, commit
         self._connection: Connection | None = None
 
-    def __enter__(self) -> RootTransaction:
+    def __enter__(self) -> Transaction:
         try:
-            self._connection = self._waiting() or self._engine.connect()
-            unit = self._connection.begin()
-            self._connection.connection.cursor().execute(self._begin)  # said by us: see `prepare`
+            connection = self._connection = self._waiting() or self._database.engine.connect()
+            self._unit = connection.begin()
+            cursor = connection.connection.cursor()
+            cursor.execute(self._begin)  # said by us: see `prepare`
+            self._tx = Transaction(connection, self._database.now(), cursor)
         except BaseException as error:
             self._broke(error)
             raise
-        return unit
+        return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self._broke(error)
-        elif self._connection is not None:
+            return
+        try:
+            if self._commit is None:
+                self._unit.rollback()
+            else:
+                self._tx.flush()
+                self._commit(self._unit)
+        except BaseException as broken:
+            self._broke(broken)
+            raise
+        if self._connection is not None:
             self._idle.append(self._connection)
+        if self._commit is not None:
+            _call(self._tx.calls)
 
     def _waiting(self) -> Connection | None:
         try:
@@ -174,3 +178,12 @@ class Lent:
             cause = error.orig if isinstance(error, DBAPIError) else error
             msg = f"the database does not answer: {cause}"
             raise Unavailable(msg) from error
+
+
+def _call(calls: Sequence[Callable[[], None]]) -> None:
+    """Do what was to be done after a commit; what fails there does not undo it."""
+    for call in calls:
+        try:
+            call()
+        except FleetwardError as error:
+            log.warning("after a commit", error=str(error))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from controlplane.model.records import JournalLine
 from controlplane.store.tables import journal
 from controlplane.store.unit import Repository
+
+_OF_RUN = (
+    select(journal)
+    .where(journal.c.run == bindparam("b_run"), journal.c.id > bindparam("b_after"))
+    .order_by(journal.c.id)
+    .limit(bindparam("b_limit"))
+)
 
 
 class JournalRepository(Repository):
@@ -21,6 +28,5 @@ class JournalRepository(Repository):
     def list(self, run: str, *, after: int = 0, limit: int = 2000) -> list[JournalLine]:
         """List a run's lines, oldest first."""
         self.unit.flush()
-        found = select(journal).where(journal.c.run == run, journal.c.id > after)
-        rows = self.unit.rows(found.order_by(journal.c.id).limit(limit))
+        rows = self.unit.rows(_OF_RUN, {"b_run": run, "b_after": after, "b_limit": limit})
         return [JournalLine.model_validate(row) for row in rows]

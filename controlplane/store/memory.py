@@ -18,6 +18,8 @@ from controlplane.store.columns import dump_json, load_json
 from controlplane.store.database import Database, prepare
 from controlplane.store.tables import metadata
 
+_NAMES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "documents"]
+
 
 class MemoryDatabase(Database):
     """An empty database with today's schema. The engine is kept, and with it what it has compiled."""
@@ -34,16 +36,15 @@ class MemoryDatabase(Database):
         )
         event.listen(self.engine, "connect", prepare)
         self._idle = deque()
-        with self._unit("BEGIN IMMEDIATE") as unit:
-            migrations.create(unit.connection)
-            unit.commit()
+        with self.transaction() as tx:
+            migrations.create(tx.connection)
 
     def clear(self, clock: Clock) -> None:
-        """Forget everything but the schema, and go on with another clock."""
+        """Forget everything but the schema and revisions, which never change; go on with another clock."""
         self.clock = clock
         with self._connection:
-            for table in reversed(metadata.sorted_tables):
-                self._connection.execute(f'DELETE FROM "{table.name}"')  # noqa: S608 - our own names
+            for name in _NAMES:
+                self._connection.execute(f'DELETE FROM "{name}"')  # noqa: S608 - our own names
             self._connection.execute("DELETE FROM sqlite_sequence")  # numbers begin with 1 again
 
     def close(self) -> None:

@@ -69,16 +69,23 @@ class Prepared:
         }
 
 
-@cache
+_KEPT: dict[tuple[Any, ...], Prepared] = {}
+"""What was compiled, for each kind of database: as many of a kind as there are share it."""
+
+
 def prepare(statement: Executable, dialect: Dialect) -> Prepared:
     """Compile a statement that lives as long as the process: each is kept."""
-    return _prepared(statement, dialect)
+    key = (statement, type(dialect))
+    return _KEPT.get(key) or _KEPT.setdefault(key, _prepared(statement, dialect))
 
 
-@cache
 def prepare_insert(table: Table, names: frozenset[str], dialect: Dialect) -> Prepared:
     """Compile the insertion of rows that give these columns; the rest get their columns' defaults."""
-    return _prepared(insert(table).inline(), dialect, sorted(names | _defaults(table).keys()))
+    key = (table, names, type(dialect))
+    if key not in _KEPT:
+        given = sorted(names | _defaults(table).keys())
+        _KEPT[key] = _prepared(insert(table).inline(), dialect, given)
+    return _KEPT[key]
 
 
 def filled(table: Table, values: Row) -> Row:

@@ -22,6 +22,11 @@ _LIST = (
     .where(steps.c.run == bindparam("b_run"))
     .order_by(steps.c.position, steps.c.item_index.nulls_first())
 )
+_ATTEMPTS = (
+    select(attempts)
+    .where(attempts.c.run == bindparam("b_run"))
+    .order_by(attempts.c.started_at, attempts.c.step, attempts.c.attempt)
+)
 _RESUME = (
     update(attempts)
     .where(*_ATTEMPT)
@@ -84,9 +89,7 @@ class StepRepository(Repository):
 
     def attempts(self, run: str) -> Sequence[AttemptRecord]:
         """List the attempts at a run's steps, oldest first."""
-        found = select(attempts).where(attempts.c.run == run)
-        rows = self.unit.rows(found.order_by(attempts.c.started_at, attempts.c.step, attempts.c.attempt))
-        return [AttemptRecord.model_validate(row) for row in rows]
+        return [AttemptRecord.model_validate(row) for row in self.unit.rows(_ATTEMPTS, {"b_run": run})]
 
     def update(self, run: str, step: str, **values: Any) -> None:
         """Change what is remembered of a step beside its state."""

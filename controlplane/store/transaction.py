@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from controlplane.store.alerts import AlertRepository
 from controlplane.store.approvals import ApprovalRepository
@@ -22,80 +22,47 @@ from controlplane.store.snapshots import SnapshotRepository
 from controlplane.store.steps import StepRepository
 from controlplane.store.tokens import TokenRepository
 from controlplane.store.undo import UndoRepository
-from controlplane.store.unit import Unit
+from controlplane.store.unit import Repository, Unit
+
+R = TypeVar("R", bound=Repository)
+
+
+class Lazily(Generic[R]):
+    """A repository that a transaction makes when it is first asked for, and keeps.
+
+    Most use three of them, many times a second: `functools.cached_property` would lock for each.
+    """
+
+    def __init__(self, kind: type[R]) -> None:
+        self._kind = kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, unit: Unit, owner: Any) -> R:
+        made: R = self._kind(unit)
+        unit.__dict__[self._name] = made
+        return made
 
 
 class Transaction(Unit):
     """What ``database.transaction()`` and ``database.reading()`` hand out."""
 
-    @cached_property
-    def documents(self) -> DocumentRepository:
-        return DocumentRepository(self)
-
-    @cached_property
-    def approvals(self) -> ApprovalRepository:
-        return ApprovalRepository(self)
-
-    @cached_property
-    def runs(self) -> RunRepository:
-        return RunRepository(self)
-
-    @cached_property
-    def steps(self) -> StepRepository:
-        return StepRepository(self)
-
-    @cached_property
-    def journal(self) -> JournalRepository:
-        return JournalRepository(self)
-
-    @cached_property
-    def undo(self) -> UndoRepository:
-        return UndoRepository(self)
-
-    @cached_property
-    def incidents(self) -> IncidentRepository:
-        return IncidentRepository(self)
-
-    @cached_property
-    def decisions(self) -> DecisionRepository:
-        return DecisionRepository(self)
-
-    @cached_property
-    def ledger(self) -> LedgerRepository:
-        return LedgerRepository(self)
-
-    @cached_property
-    def faults(self) -> FaultRepository:
-        return FaultRepository(self)
-
-    @cached_property
-    def halts(self) -> HaltRepository:
-        return HaltRepository(self)
-
-    @cached_property
-    def freezes(self) -> FreezeRepository:
-        return FreezeRepository(self)
-
-    @cached_property
-    def alerts(self) -> AlertRepository:
-        return AlertRepository(self)
-
-    @cached_property
-    def schedules(self) -> ScheduleRepository:
-        return ScheduleRepository(self)
-
-    @cached_property
-    def events(self) -> EventRepository:
-        return EventRepository(self)
-
-    @cached_property
-    def leases(self) -> LeaseRepository:
-        return LeaseRepository(self)
-
-    @cached_property
-    def tokens(self) -> TokenRepository:
-        return TokenRepository(self)
-
-    @cached_property
-    def snapshots(self) -> SnapshotRepository:
-        return SnapshotRepository(self)
+    documents = Lazily(DocumentRepository)
+    approvals = Lazily(ApprovalRepository)
+    runs = Lazily(RunRepository)
+    steps = Lazily(StepRepository)
+    journal = Lazily(JournalRepository)
+    undo = Lazily(UndoRepository)
+    incidents = Lazily(IncidentRepository)
+    decisions = Lazily(DecisionRepository)
+    ledger = Lazily(LedgerRepository)
+    faults = Lazily(FaultRepository)
+    halts = Lazily(HaltRepository)
+    freezes = Lazily(FreezeRepository)
+    alerts = Lazily(AlertRepository)
+    schedules = Lazily(ScheduleRepository)
+    events = Lazily(EventRepository)
+    leases = Lazily(LeaseRepository)
+    tokens = Lazily(TokenRepository)
+    snapshots = Lazily(SnapshotRepository)

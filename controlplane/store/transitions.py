@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Table, bindparam, func, or_, select
@@ -76,12 +77,11 @@ def move(
     record's state has changed since it was read.
     """
     check_move(record.state, new)
-    entry = _ENTRIES[_kind(record)]
+    entry = next(entry for kind, entry in _ENTRIES.items() if isinstance(record, kind))
     judged = Move(tx, record, new, reason, at or tx.now, dict(values))
     for rule in entry.rules:
         rule(judged)
-    key = {column.name: getattr(record, column.name) for column in entry.table.primary_key}
-    stands = {**key, "state": record.state.value}
+    stands = {name: getattr(record, name) for name in entry.key} | {"state": record.state.value}
     if not tx.change(entry.table, stands, {**judged.values, "state": new.value}):
         msg = f"{entry.what} {record.id} is no longer {record.state}"
         raise Conflict(msg)
@@ -91,10 +91,6 @@ def move(
         entry.tell(judged)
     kept = {name: value for name, value in judged.values.items() if name in type(record).model_fields}
     return cast("R", record.model_copy(update={**as_stored(entry.table, kept), "state": new}))
-
-
-def _kind(record: Record) -> type[Record]:
-    return next(kind for kind in _ENTRIES if isinstance(record, kind))
 
 
 # ── Rules of runs ──────────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +260,7 @@ def _tell_fault(move: Move) -> None:
     move.tx.emit("fault", move.record.id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Entry:
     """What `move` needs to know of one kind of record."""
 
@@ -272,6 +268,11 @@ class _Entry:
     table: Table
     rules: tuple[Callable[[Move], None], ...]
     tell: Callable[[Move], None]
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The names of what tells its rows apart."""
+        return tuple(column.name for column in self.table.primary_key)
 
 
 _ENTRIES: dict[type[Record], _Entry] = {

@@ -30,11 +30,11 @@ class Unit:
     prepared (`controlplane.store.prepared`); those are the ones that are given ``params``.
     """
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, cursor: Any) -> None:
         self.connection = connection
         self.now = now
         self._dialect = connection.dialect
-        self._cursor = connection.connection.cursor()
+        self._cursor = cursor
         self.calls: list[Callable[[], None]] = []
         self._told: set[tuple[str, str]] = set()
         self._logged: dict[Table, list[Row]] = {}
@@ -72,8 +72,8 @@ class Unit:
             found = self.connection.execute(statement).mappings().first()
             return None if found is None else dict(found)
         prepared = self._execute(statement, params)
-        found = self._cursor.fetchall()  # to the end: a statement that is not over keeps from committing
-        return prepared.read(found[0]) if found else None
+        values = self._cursor.fetchall()  # to the end: a statement that is not over keeps from committing
+        return prepared.read(values[0]) if values else None
 
     def scalar(self, statement: Executable, params: Params = None) -> Any:
         if params is None:

@@ -125,7 +125,7 @@ def _counting(rig_folder: Path) -> tuple[Rig, Scripted]:
     return Rig(rig_folder, action), action
 
 
-def test_a_worker_that_takes_a_run_again_reads_neither_the_run_nor_its_steps_once_more(tmp_path: Path) -> None:
+def test_a_worker_that_takes_a_run_again_reads_neither_the_run_nor_its_steps(tmp_path: Path) -> None:
     rig, action = _counting(tmp_path)
     run = rig.start(step("count"))
     rig.executor.advance(run.id)

@@ -77,6 +77,7 @@ class Fleet:
         self._slots = slots
         self._incarnations = 0
         self._views: dict[str, tuple[object, NodeView]] = {}
+        self._seen: tuple[int, tuple[ZoneView, ...]] | None = None
 
     def build(
         self,
@@ -148,6 +149,11 @@ class Fleet:
 
     # ── changes ─────────────────────────────────────────────────────────────────────────────────────────────
 
+    def set_requests(self, name: str, requests: int) -> None:
+        """Say how many requests are inside a replica; that gives it no other version."""
+        self.replica(name).requests = requests
+        self._seen = None
+
     def new_uid(self, name: str) -> str:
         self._incarnations += 1
         return f"{name}-{self._incarnations:04d}"
@@ -193,19 +199,22 @@ class Fleet:
         return Topology(
             service=self.service.service,
             cluster=self.service.cluster,
-            zones=tuple(self._zone_view(name, nodes) for name, nodes in self.zones.items()),
+            zones=self._zones_seen(),
             observed_at=self._clock.now(),
         )
 
-    def _zone_view(self, name: str, nodes: Mapping[str, Node]) -> ZoneView:
-        labels = {"topology.kubernetes.io/zone": name}
-        return ZoneView(
-            name=name,
-            labels=labels,
-            nodes=tuple(self._node_seen(name, node, labels) for node in nodes.values()),
-        )
+    def _zones_seen(self) -> tuple[ZoneView, ...]:
+        """Return the zones' views: the last ones, if nothing has got another version since."""
+        if self._seen is None or self._seen[0] != self._journal.version:
+            views = tuple(self._zone_view(name, nodes) for name, nodes in self.zones.items())
+            self._seen = self._journal.version, views
+        return self._seen[1]
 
-    def _node_seen(self, zone: str, node: Node, labels: dict[str, str]) -> NodeView:
+    def _zone_view(self, name: str, nodes: Mapping[str, Node]) -> ZoneView:
+        views = tuple(self._node_seen(name, node) for node in nodes.values())
+        return ZoneView(name=name, labels=_labels(name), nodes=views)
+
+    def _node_seen(self, zone: str, node: Node) -> NodeView:
         """Return a node's view: the last one, if each value that it shows is as it was then."""
         shown = (
             *(node.uid, node.reachable, node.schedulable, node.version),
@@ -213,10 +222,10 @@ class Fleet:
         )
         last = self._views.get(node.name)
         if last is None or last[0] != shown:
-            last = self._views[node.name] = (shown, self._node_view(zone, node, labels))
+            last = self._views[node.name] = (shown, self._node_view(zone, node))
         return last[1]
 
-    def _node_view(self, zone: str, node: Node, labels: dict[str, str]) -> NodeView:
+    def _node_view(self, zone: str, node: Node) -> NodeView:
         gpus = tuple(
             GpuView(uuid=f"GPU-{node.name}-{index}", index=index, model="NVIDIA H100 80GB HBM3")
             for index in range(len(node.replicas))
@@ -227,7 +236,7 @@ class Fleet:
             ready=node.reachable,
             schedulable=node.schedulable,
             version=node.version,
-            labels={**labels, "kubernetes.io/hostname": node.name},
+            labels={**_labels(zone), "kubernetes.io/hostname": node.name},
             gpus=gpus,
             replicas=tuple(self._replica_view(zone, node, replica) for replica in node.replicas.values()),
         )
@@ -247,3 +256,7 @@ class Fleet:
             owner=Owner(kind="Deployment", name=f"{self.service.service}-{zone}"),
             labels={"app": self.service.service},
         )
+
+
+def _labels(zone: str) -> dict[str, str]:
+    return {"topology.kubernetes.io/zone": zone}

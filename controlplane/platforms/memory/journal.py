@@ -32,15 +32,15 @@ class Journal:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._version = 1
+        self.version = 1
         self._fences: dict[str, int] = {}
         self._keys: dict[str, Admission] = {}
         self._failures: dict[str, list[When]] = {}
         self.records: list[WriteRecord] = []
 
     def next_version(self) -> str:
-        self._version += 1
-        return str(self._version)
+        self.version += 1
+        return str(self.version)
 
     def script(self, op: str, *when: When) -> None:
         """Let the next calls of ``op`` fail, one entry a call."""
@@ -93,7 +93,7 @@ class Journal:
                 target=target,
                 before=before,
                 after=after,
-                version=str(self._version),
+                version=str(self.version),
                 by=by,
             )
         )

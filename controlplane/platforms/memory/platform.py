@@ -341,7 +341,7 @@ class MemoryPlatform:
     def set_requests(self, name: str, requests: int) -> None:
         """Say how many requests are inside a replica."""
         with self._lock:
-            self._fleet.replica(name).requests = requests
+            self._fleet.set_requests(name, requests)
 
     def stop_replica(self, name: str) -> None:
         """End a replica's incarnation; only a restart brings the slot back."""
