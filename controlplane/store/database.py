@@ -131,14 +131,15 @@ class Opened:
         """``commit`` None: what was written is not kept."""
         self._database, self._idle, self._begin, self._commit = database, idle, begin, commit
         self._connection: Connection | None = None
+        self._cursor: Any = None
 
     def __enter__(self) -> Transaction:
         try:
             connection = self._connection = self._waiting() or self._database.engine.connect()
             self._unit = connection.begin()
-            cursor = connection.connection.cursor()
-            cursor.execute(self._begin)  # said by us: see `prepare`
-            self._tx = Transaction(connection, self._database.now(), cursor)
+            self._cursor = connection.connection.cursor()
+            self._cursor.execute(self._begin)  # said by us: see `prepare`
+            self._tx = Transaction(connection, self._database.now(), self._cursor)
         except BaseException as error:
             self._broke(error)
             raise
@@ -157,6 +158,8 @@ class Opened:
         except BaseException as broken:
             self._broke(broken)
             raise
+        # One that lives on holds its statement, and SQLite closes no file until garbage is looked for.
+        self._cursor.close()
         if self._connection is not None:
             self._idle.append(self._connection)
         if self._commit is not None:
@@ -169,6 +172,8 @@ class Opened:
             return None
 
     def _broke(self, error: BaseException) -> None:
+        if self._cursor is not None:
+            self._cursor.close()
         if self._connection is not None:
             self._connection.close()
         if isinstance(error, IntegrityError):

@@ -1,5 +1,6 @@
 """The unit of work, the schema's history, and what the database's errors become."""
 
+import gc
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -29,6 +30,29 @@ def test_the_migrations_make_what_the_code_says(tmp_path: Path) -> None:
     with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     database.close()
+
+
+def test_a_closed_database_is_whole_in_its_file(tmp_path: Path) -> None:
+    gc.disable()  # nobody may have to wait for that
+    try:
+        database = Database(f"sqlite:///{tmp_path / 'one.db'}", SystemClock())
+        database.migrate()
+        with database.transaction() as tx:
+            tx.emit("run", "run-1")
+        with database.reading() as reading:
+            reading.runs.list()
+        with pytest.raises(ZeroDivisionError):
+            _break_off(database)
+        database.close()
+        assert [file.name for file in tmp_path.iterdir()] == ["one.db"]
+    finally:
+        gc.enable()
+
+
+def _break_off(database: Database) -> None:
+    with database.transaction() as tx:
+        tx.runs.list()
+        raise ZeroDivisionError
 
 
 def test_migrations_are_named_by_their_revision_and_the_newest_is_known_without_alembic(
