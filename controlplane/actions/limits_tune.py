@@ -186,8 +186,13 @@ class LimitsTune(Action[TuneParameters]):
         if "known" not in state:
             message = f"{parameters.slo} was never known at {parameters.zone} within {parameters.within:g} s"
             return Failed(FailureKind.PERMANENT, message)
-        outputs = {"limit": state["ours"], "before": state["before"], "needed": not state.get("last", False)}
+        outputs = {"limit": state["ours"], "before": state["before"], "needed": not _is_free(state)}
         return Done(outputs | {"lowest": state["lowest"], "highest": state["highest"]})
+
+
+def _is_free(state: dict[str, Any]) -> bool:
+    """Tell whether nobody was held back in the end: no limit, or one that had held nobody for long enough."""
+    return state["ours"] is None or bool(state.get("last"))
 
 
 def _long_enough(state: dict[str, Any], settled: float, now: datetime) -> bool:

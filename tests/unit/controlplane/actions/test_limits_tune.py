@@ -108,6 +108,14 @@ def test_it_limits_nobody_while_the_objective_is_kept() -> None:
     assert limit(step) is None
 
 
+def test_a_time_that_is_over_before_anybody_was_limited_says_that_no_limit_was_needed() -> None:
+    step, zone = tune(settled="60s", within="20s")
+    zone.offered = 10.0
+    outcome = step.run()
+    assert isinstance(outcome, Done)
+    assert (outcome.outputs["limit"], outcome.outputs["needed"]) == (None, False)
+
+
 def test_it_takes_the_limit_away_when_it_has_held_nobody_back_for_long_enough() -> None:
     step, zone = tune(settled="30s")
     live(step, 60)
