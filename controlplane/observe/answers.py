@@ -7,13 +7,15 @@ and targets only. Rows that belong to no part of the fleet are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from controlplane.model.service import Service
 from controlplane.model.target import Target
-from controlplane.observe.counters import Reading
+from controlplane.observe.counters import Counters, Readings
 from controlplane.observe.profile import (
     HEARTBEAT,
     SCRAPED_AT,
@@ -23,8 +25,8 @@ from controlplane.observe.profile import (
     TargetLabels,
     target_labels,
 )
-from controlplane.observe.series import Row
-from controlplane.observe.windows import WindowStore
+from controlplane.observe.series import Labels, Row, Rows
+from controlplane.observe.windows import Floats, Ints, WindowStore
 
 GOOD, BAD, ALL = "good", "bad", "all"
 """Parts of a counter: events that are good, events that are bad, or all of them."""
@@ -54,7 +56,7 @@ class Card:
 class Sorted:
     """One tick's answers. Gauges are in the profiles' units, times in unix seconds."""
 
-    readings: list[Reading] = field(default_factory=list)
+    counters: list[Readings] = field(default_factory=list)
     gauges: dict[tuple[str, Target], float] = field(default_factory=dict)
     counts: dict[tuple[str, Target], int] = field(default_factory=dict)
     """Of how many series each gauge's value is made."""
@@ -87,12 +89,26 @@ class _Known:
     group: tuple[str, Target]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Answer:
-    """The series of a query's last answer, in its order, and what is known of each."""
+    """What is known of a query's last answer. It holds as long as the labels and all best ranks do."""
 
-    labels: list[Mapping[str, str]] = field(default_factory=list)
-    known: list[_Known | None] = field(default_factory=list)
+    labels: Labels
+    turn: int
+    counters: Counters
+    places: Ints
+    """Where in the answer the counters are, and what each is multiplied by."""
+    scales: Floats
+    others: Sequence[tuple[int, _Known]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scrapes:
+    """Which replicas the rows of an answer about scrapes are of: their places, and they."""
+
+    labels: Labels
+    places: Ints
+    targets: Sequence[Target]
 
 
 class Sorter:
@@ -106,7 +122,9 @@ class Sorter:
         self._rows: dict[tuple[str, float | str, Target], tuple[int, ...]] = {}
         self._series: dict[tuple[str, ...], Hashable] = {}
         self._answers: dict[str, _Answer] = {}
-        self._scraped: dict[str, tuple[list[Mapping[str, str]], list[Target | None]]] = {}
+        self._scrapes: dict[str, _Scrapes] = {}
+        self._turn = 0
+        """Changes whenever what is known of answers may hold no more."""
         self._places: dict[str, Target] = {}
         self._nodes: dict[str, Target] = {}
         self._labels: dict[str, TargetLabels] = {}
@@ -117,51 +135,77 @@ class Sorter:
 
         Names that the metrics place elsewhere follow this.
         """
-        self._evacuated = evacuated
+        if evacuated != self._evacuated:
+            self._evacuated = evacuated
+            self._turn += 1
         places = {target.name: target for target in replicas}
         if places != self._places:
             self._places = places
             self._nodes = {str(target.node): target.at("node") for target in places.values()}
             self._known.clear()
             self._answers.clear()
-            self._scraped.clear()
+            self._scrapes.clear()
 
-    def sort(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
+    def sort(self, query: Query, rows: Sequence[Row], into: Sorted) -> None:
         """Sort the answer of one query into ``into``."""
+        given = Rows.of(rows)
         if query.name in {HEARTBEAT, SCRAPED_AT}:
-            self._sort_scrapes(query, rows, into)
+            self._sort_scrapes(query, given, into)
             return
-        last = self._answers.setdefault(query.name, _Answer())
-        for number, row in enumerate(rows):
-            known = self._look_up(query, number, row.labels, last)
-            if known is None or known.rank > known.best[0] or row.value != row.value:
+        answer = self._answers.get(query.name)
+        if answer is None or answer.turn != self._turn or not _same(answer.labels, given.labels):
+            answer = self._answers[query.name] = self._learn(query, given.labels)
+        if answer.places.size:
+            into.counters.append(Readings(answer.counters, given.values[answer.places] * answer.scales))
+        for place, known in answer.others:
+            value = float(given.values[place])
+            if math.isnan(value):
                 continue
-            if known.sort == "counter":
-                # A zone without users' traffic is no part of what the service's clients see.
-                feeds = known.abroad if known.target.zone in self._evacuated else known.rows
-                into.readings.append(Reading(known.series, known.group, feeds, row.value * known.scale))
-            elif known.sort == "card":
-                _note(Card(known.target, row.labels.get("UUID", "")), known.measure, row, into)
+            if known.sort == "card":
+                labels = given.labels[place]
+                _note(Card(known.target, labels.get("UUID", "")), known.measure, Row(labels, value), into)
             else:
-                self._gauge(query, known, row.value, into)
+                self._gauge(query, known, value, into)
 
-    def _sort_scrapes(self, query: Query, rows: Iterable[Row], into: Sorted) -> None:
+    def _learn(self, query: Query, labels: Labels) -> _Answer:
+        """Find out what each series of an answer is; of two names for one thing the better one counts."""
+        every = [self._look_up(query, each) for each in labels]
+        found = [
+            (place, known)
+            for place, known in enumerate(every)
+            if known is not None and known.rank <= known.best[0]
+        ]
+        counted = [(place, known) for place, known in found if known.sort == "counter"]
+        counters = Counters(
+            [known.series for _, known in counted],
+            [known.group for _, known in counted],
+            # A zone without users' traffic is no part of what the service's clients see.
+            [known.abroad if known.target.zone in self._evacuated else known.rows for _, known in counted],
+        )
+        return _Answer(
+            labels,
+            self._turn,
+            counters,
+            np.array([place for place, _ in counted], dtype=np.int64),
+            np.array([known.scale for _, known in counted], dtype=np.float64),
+            [(place, known) for place, known in found if known.sort != "counter"],
+        )
+
+    def _sort_scrapes(self, query: Query, rows: Rows, into: Sorted) -> None:
         """Note whether, or when, each replica was scraped."""
-        labels = self._labels_of(query)
-        given, targets = self._scraped.setdefault(query.name, ([], []))
-        for number, row in enumerate(rows):
-            if number >= len(given) or given[number] != row.labels:
-                target = self._target(labels, row.labels)
-                del given[number:], targets[number:]
-                given.append(row.labels)
-                targets.append(target if target is not None and target.level == "replica" else None)
-            target = targets[number]
-            if target is None:
-                continue
-            if query.name == HEARTBEAT:
-                into.up[target] = row.value > 0
-            else:
-                into.scraped_at[target] = row.value
+        known = self._scrapes.get(query.name)
+        if known is None or not _same(known.labels, rows.labels):
+            words = self._labels_of(query)
+            found = [self._target(words, each) for each in rows.labels]
+            replicas = [(n, each) for n, each in enumerate(found) if each and each.level == "replica"]
+            places = np.array([number for number, _ in replicas], dtype=np.int64)
+            known = _Scrapes(rows.labels, places, [each for _, each in replicas])
+            self._scrapes[query.name] = known
+        values = rows.values[known.places]
+        if query.name == HEARTBEAT:
+            into.up.update(zip(known.targets, (values > 0).tolist(), strict=True))
+        else:
+            into.scraped_at.update(zip(known.targets, values.tolist(), strict=True))
 
     def _gauge(self, query: Query, known: _Known, value: float, into: Sorted) -> None:
         key = (known.measure, known.target)
@@ -176,20 +220,17 @@ class Sorter:
         else:
             into.gauges[key] = before + (value if fold == "sum" else (value - before) / count)
 
-    def _look_up(self, query: Query, number: int, found: Mapping[str, str], last: _Answer) -> _Known | None:
-        """Return what is known of the series at this place in an answer: mostly the one that was there."""
-        if number < len(last.labels) and last.labels[number] == found:
-            return last.known[number]
-        del last.labels[number:], last.known[number:]
+    def _look_up(self, query: Query, found: Mapping[str, str]) -> _Known | None:
+        """Return what is known of a series."""
         key = (query.name, *found, *found.values())
         known = self._known.get(key)
         if known is None:
             known = self._find_out(query, key, found)
             if known is not None:
                 self._known[key] = known
-                known.best[0] = min(known.rank, known.best[0])
-        last.labels.append(found)
-        last.known.append(known)
+                if known.rank < known.best[0]:
+                    known.best[0] = known.rank
+                    self._turn += 1
         return known
 
     def _find_out(self, query: Query, key: tuple[str, ...], found: Mapping[str, str]) -> _Known | None:
@@ -251,6 +292,10 @@ class Sorter:
         if name not in self._labels:
             self._labels[name] = target_labels(query.profile, self._service)
         return self._labels[name]
+
+
+def _same(known: Labels, given: Labels) -> bool:
+    return known is given or known == given
 
 
 def _note(card: Card, measure: str, row: Row, into: Sorted) -> None:

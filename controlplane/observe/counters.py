@@ -8,7 +8,7 @@ now, at zero; what gathered while nobody looked is spread over that time; NaN is
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,36 @@ class Reading:
     value: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Counters:
+    """Counters that are read together: one object for as long as they, and what they feed, are the same."""
+
+    series: Sequence[Hashable]
+    groups: Sequence[tuple[str, Hashable]]
+    rows: Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What counters show now, in their order."""
+
+    of: Counters
+    values: Floats
+
+    @classmethod
+    def gather(cls, readings: Iterable[Reading]) -> Readings:
+        """Return single readings as one set."""
+        every = list(readings)
+        counters = Counters(
+            [each.series for each in every], [each.group for each in every], [each.rows for each in every]
+        )
+        return cls(counters, np.array([each.value for each in every], dtype=np.float64))
+
+    def __iter__(self) -> Iterator[Reading]:
+        of = self.of
+        return map(Reading, of.series, of.groups, of.rows, self.values.tolist())
+
+
 class CounterBook:
     """What each series showed last. ``tick`` is the nominal time between two steps, in seconds."""
 
@@ -45,19 +75,23 @@ class CounterBook:
         self._family = np.zeros(256, dtype=np.int64)
         self._families: dict[tuple[str, Hashable], int] = {}
         self._family_seen = np.full(256, -np.inf)
+        self._family_measure = np.zeros(256, dtype=np.int64)
+        self._measures: dict[str, int] = {}
         self._read: dict[str, float] = {}
+        self._found: dict[Counters, Ints] = {}
+        """The numbers of the series of the last step."""
 
-    def step(self, readings: Sequence[Reading], at: float, *, spacing: float | None = None) -> None:
+    def step(self, readings: Sequence[Readings], at: float, *, spacing: float | None = None) -> None:
         """Take the readings of ``at`` (unix seconds); ``spacing``: time between steps, if not a tick.
 
         The caller commits the store. Two readings of one series in a step are a mistake of
         the caller's; the later one wins.
         """
-        if not readings:
+        ids, values = self._gather(readings)
+        if not ids.size:
             return
-        values = np.array([reading.value for reading in readings])
-        ids = np.array([self._id(reading) for reading in readings])
-        born = at - self._family_seen[self._family[ids]] <= self._sibling_within
+        families = self._family[ids]
+        born = at - self._family_seen[families] <= self._sibling_within
         good = np.isfinite(values) & (values >= 0)
         forget = max(self._forget_after, LATE * (spacing or 0.0))
         amounts = np.where(good, self._increments(ids, values, born, at - forget), 0.0)
@@ -66,8 +100,26 @@ class CounterBook:
         self._write(ids, amounts, late, since, at)
         self._last[ids[good]] = values[good]
         self._seen[ids[good]] = at
-        self._family_seen[self._family[ids]] = at
-        self._note({reading.group[0] for reading in readings}, at, forget)
+        self._family_seen[families] = at
+        read = np.bincount(self._family_measure[families], minlength=len(self._measures)) > 0
+        self._note({name for name, number in self._measures.items() if read[number]}, at, forget)
+
+    def _gather(self, readings: Sequence[Readings]) -> tuple[Ints, Floats]:
+        """Return the numbers of all series that show one, and what they show."""
+        self._found = {each.of: self._numbers(each.of) for each in readings if len(each.values)}
+        if not self._found:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        ids = np.concatenate([self._found[each.of] for each in readings if len(each.values)])
+        values = np.concatenate([each.values for each in readings if len(each.values)])
+        shown = ~np.isnan(values)
+        return (ids, values) if shown.all() else (ids[shown], values[shown])
+
+    def _numbers(self, counters: Counters) -> Ints:
+        found = self._found.get(counters)
+        if found is None:
+            each = zip(counters.series, counters.groups, counters.rows, strict=True)
+            found = np.array([self._id(series, group, rows) for series, group, rows in each], dtype=np.int64)
+        return found
 
     def _note(self, measures: set[str], at: float, forget: float) -> None:
         """Note since when what these measures gained is known: not since a time that is forgotten."""
@@ -95,20 +147,27 @@ class CounterBook:
             elif rows.size:
                 self._store.add(rows, gained)
 
-    def _id(self, reading: Reading) -> int:
-        found = self._ids.get(reading.series)
+    def _id(self, series: Hashable, group: tuple[str, Hashable], rows: tuple[int, ...]) -> int:
+        found = self._ids.get(series)
         if found is None:
-            found = self._ids[reading.series] = len(self._ids)
+            found = self._ids[series] = len(self._ids)
             self._fed.append(())
             if found >= self._last.size:
                 self._grow()
-            family = self._families.setdefault(reading.group, len(self._families))
-            self._family[found] = family
+            self._family[found] = self._family_of(group)
+        if self._fed[found] is not rows:
+            self._feed(found, rows)
+        return found
+
+    def _family_of(self, group: tuple[str, Hashable]) -> int:
+        family = self._families.get(group)
+        if family is None:
+            family = self._families[group] = len(self._families)
             if family >= self._family_seen.size:
                 self._family_seen = np.concatenate((self._family_seen, np.full(family, -np.inf)))
-        if self._fed[found] is not reading.rows:
-            self._feed(found, reading.rows)
-        return found
+                self._family_measure = np.pad(self._family_measure, (0, family))
+            self._family_measure[family] = self._measures.setdefault(group[0], len(self._measures))
+        return family
 
     def _feed(self, number: int, rows: tuple[int, ...]) -> None:
         """Note which rows a series adds to."""

@@ -25,13 +25,13 @@ from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
 from controlplane.observe import states
 from controlplane.observe.answers import ALL, GOOD, Card, Sorted, Sorter
-from controlplane.observe.counters import LATE, CounterBook, Reading
+from controlplane.observe.counters import LATE, CounterBook, Counters, Readings
 from controlplane.observe.measures import Measures
 from controlplane.observe.past import Past, Reader, pieces
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
 from controlplane.observe.queried import QueryBook
-from controlplane.observe.series import Row, Source
+from controlplane.observe.series import Row, Rows, Source
 from controlplane.observe.windows import WindowStore
 
 TICK = 2.0
@@ -93,6 +93,8 @@ class Observer:
     _fed: dict[tuple[str, Target], tuple[tuple[int, ...], tuple[int, ...]]] = field(
         init=False, default_factory=dict
     )
+    _canary: tuple[list[Target], Counters] | None = field(init=False, default=None)
+    """Whom the canaries asked, and what is counted of them."""
     _progress: states.ProgressBook = field(init=False, default_factory=states.ProgressBook)
 
     def __post_init__(self) -> None:
@@ -132,10 +134,10 @@ class Observer:
         found = self._sort(self._sorter, answers)
         self._remember(answers, found, at)
         fresh = {name for name, memory in self._memory.items() if memory.fresh}
-        for target, (tokens, aborts) in self.probes.cost().items():
-            found.readings.append(self._canary("canary_tokens", target, tokens))
-            found.readings.append(self._canary("canary_aborts", target, aborts))
-        self._book.step(found.readings, moment)
+        cost = self.probes.cost()
+        if cost:
+            found.counters.append(self._canaries(cost))
+        self._book.step(found.counters, moment)
         self._asked.take(answers, moment)
         self.measures.gauges = found.gauges
         seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
@@ -192,7 +194,7 @@ class Observer:
         self._asked.replicas = {target.name: target for target in replicas}
         self._asked.evacuated = evacuated
 
-    def _sort(self, sorter: Sorter, answers: Mapping[str, list[Row] | FleetwardError]) -> Sorted:
+    def _sort(self, sorter: Sorter, answers: Mapping[str, Sequence[Row] | FleetwardError]) -> Sorted:
         found = Sorted()
         for query in self._queries:
             answer = answers.get(query.name, [])
@@ -201,7 +203,7 @@ class Observer:
         return found
 
     def _remember(
-        self, answers: Mapping[str, list[Row] | FleetwardError], found: Sorted, at: datetime
+        self, answers: Mapping[str, Sequence[Row] | FleetwardError], found: Sorted, at: datetime
     ) -> None:
         """Note which sources answered this tick with something that is recent."""
         problems: dict[str, str] = {}
@@ -212,7 +214,7 @@ class Observer:
                 problems[query.profile.source] = str(answer)
             elif answer:
                 filled.add(query.profile.source)
-                newest = max((row.value for row in answer), default=0.0) if query.name == SCRAPED_AT else None
+                newest = float(Rows.of(answer).values.max()) if query.name == SCRAPED_AT else None
                 if newest is not None and at.timestamp() - newest > _OLD_SCRAPE * self.tick:
                     problems[query.profile.source] = f"last scrape {at.timestamp() - newest:.0f} s ago"
         for name, memory in self._memory.items():
@@ -247,9 +249,14 @@ class Observer:
                 rows += feeds[:-1] if target.zone in evacuated else feeds
         self.measures.store.add(np.array(rows, dtype=np.int64), np.ones(len(rows)))
 
-    def _canary(self, name: str, target: Target, count: int) -> Reading:
+    def _canaries(self, cost: Mapping[Target, tuple[int, int]]) -> Readings:
         """Read what the canaries themselves added to the engines' counters."""
-        return Reading((name, target), (name, target), self._sorter.rows(name, ALL, target), float(count))
+        asked = list(cost)
+        if self._canary is None or self._canary[0] != asked:
+            groups = [(name, target) for name in ("canary_tokens", "canary_aborts") for target in asked]
+            rows = [self._sorter.rows(name, ALL, target) for name, target in groups]
+            self._canary = asked, Counters(groups, groups, rows)
+        return Readings(self._canary[1], np.array(list(cost.values()), dtype=np.float64).T.ravel())
 
     @property
     def needed(self) -> frozenset[str]:

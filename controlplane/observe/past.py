@@ -72,7 +72,7 @@ class Reader:
                     by_time.setdefault(at, {}).setdefault(name, []).append(Row(track.labels, value))
         for at in sorted(by_time):
             if at > self.store.last_at:
-                self.counters.step(self.sort(by_time[at]).readings, at, spacing=step)
+                self.counters.step(self.sort(by_time[at]).counters, at, spacing=step)
                 self.asked.replay(by_time[at], at, step)
                 self.store.commit(at, coarse_only=coarse)
         return bool(by_time)

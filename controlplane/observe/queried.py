@@ -8,7 +8,7 @@ errors without events counts seconds instead. A query that fails or gives nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controlplane.kernel.errors import FleetwardError
@@ -25,7 +25,7 @@ _FRESH_FOR = 2.5
 """Askings after which an answer says nothing about now."""
 _EVENTS, _ERRORS, _RATIO = "events", "errors", "ratio"
 
-Answers = Mapping[str, list[Row] | FleetwardError]
+Answers = Mapping[str, Sequence[Row] | FleetwardError]
 
 
 @dataclass(slots=True)
@@ -139,6 +139,6 @@ def _texts(query: Query, window: float) -> dict[str, str]:
     return {f"{query.key}/{_EVENTS}": asked.events, f"{query.key}/{_ERRORS}": asked.errors}
 
 
-def _rows(answers: Answers, query: Query, what: str) -> list[Row]:
+def _rows(answers: Answers, query: Query, what: str) -> Sequence[Row]:
     answer = answers.get(f"{query.key}/{what}", [])
     return [] if isinstance(answer, FleetwardError) else answer

@@ -138,8 +138,8 @@ def _work(found: Sorted, replica: Target) -> float:
 def _progress(found: Sorted) -> dict[Target, float]:
     """Sum each replica's counters of progress: any movement changes the sum."""
     sums: dict[Target, float] = {}
-    for reading in found.readings:
-        measure, target = reading.group
-        if measure in PROGRESS and isinstance(target, Target):
-            sums[target] = sums.get(target, 0.0) + reading.value
+    for readings in found.counters:
+        for (measure, target), value in zip(readings.of.groups, readings.values.tolist(), strict=True):
+            if measure in PROGRESS and isinstance(target, Target) and not math.isnan(value):
+                sums[target] = sums.get(target, 0.0) + value
     return sums

@@ -16,7 +16,7 @@ from controlplane.kernel.clock import from_unix
 from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.observe.answers import Sorter
-from controlplane.observe.counters import CounterBook, Reading
+from controlplane.observe.counters import CounterBook, Reading, Readings
 from controlplane.observe.measures import Measures
 from controlplane.observe.slices import SliceBook
 from controlplane.observe.windows import WindowStore
@@ -138,13 +138,11 @@ class Evaluator:
     def read(self, moment: float, counted: tuple[float, float] | None) -> None:
         if counted is not None:
             group = ("canary", REPLICA)
-            self.counters.step(
-                [
-                    Reading(part, group, self.sorter.rows("canary", part, REPLICA), value)
-                    for part, value in zip(("good", "all"), counted, strict=True)
-                ],
-                moment,
-            )
+            readings = [
+                Reading(part, group, self.sorter.rows("canary", part, REPLICA), value)
+                for part, value in zip(("good", "all"), counted, strict=True)
+            ]
+            self.counters.step([Readings.gather(readings)], moment)
         self.store.commit(moment)
 
     def look(self, moment: float, counted: tuple[float, float] | None) -> None:

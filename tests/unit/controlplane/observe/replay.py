@@ -7,6 +7,7 @@ the answers are the JSON of the HTTP API, decoded as the real source decodes the
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,12 +19,12 @@ from controlplane.kernel.errors import FleetwardError
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.model.topology import NodeView, ReplicaView, Topology, ZoneView
-from controlplane.observe import source
+from controlplane.observe.decoding import Decoder
 from controlplane.observe.exposition import Sample
 from controlplane.observe.observer import Observation, Observer
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import Generation, Measure, Profile, Series, queries, serving, shipped
-from controlplane.observe.series import Row, Track
+from controlplane.observe.series import Rows, Track
 from tests.unit.controlplane.decide.fleet import AT
 
 TICK = 2.0
@@ -130,6 +131,7 @@ class World:
     service: Service = field(init=False)
     replicas: list[Replica] = field(init=False)
     observer: Observer = field(init=False)
+    decoder: Decoder = field(default_factory=Decoder)
     extra: dict[Target, list[Sample]] = field(default_factory=dict)
     """What exporters show, by the target that they speak of."""
     now: datetime = AT
@@ -181,13 +183,13 @@ class World:
     def value(self, name: str, target: Target) -> float | None:
         return self.observer.measures.value(name, target)
 
-    def poll(self, asked: Mapping[str, str], at: datetime) -> dict[str, list[Row] | FleetwardError]:
+    def poll(self, asked: Mapping[str, str], at: datetime) -> dict[str, Rows | FleetwardError]:
         series: dict[str, list[tuple[dict[str, str], float]]] = {}
         for where, samples in self._scraped(at):
             for sample in samples:
                 labels = {**sample.labels, **where, "__name__": sample.name}
                 series.setdefault(sample.name, []).append((labels, sample.value))
-        return {name: source._rows(_answer(text, series, at)) for name, text in asked.items()}
+        return {name: self.decoder.rows(name, _answer(text, series, at)) for name, text in asked.items()}
 
     def ranges(
         self, asked: Mapping[str, str], start: datetime, end: datetime, step: float
@@ -229,8 +231,8 @@ def _parsed(query: str) -> Parsed:
     return Parsed(how, tuple(label.strip() for label in by.split(",")), bool(timed), tuple(names), rest)
 
 
-def _answer(query: str, series: Mapping[str, list[tuple[dict[str, str], float]]], at: datetime) -> Any:
-    """Answer one query as the HTTP API does: the result of an instant vector."""
+def _answer(query: str, series: Mapping[str, list[tuple[dict[str, str], float]]], at: datetime) -> bytes:
+    """Answer one query as the HTTP API does, with an instant vector."""
     asked, groups = _parsed(query), dict[tuple[tuple[str, str], ...], list[float]]()
     for name in asked.names:
         for labels, value in series.get(name, ()):
@@ -238,10 +240,11 @@ def _answer(query: str, series: Mapping[str, list[tuple[dict[str, str], float]]]
                 key = tuple((label, labels[label]) for label in asked.by if labels.get(label))
                 groups.setdefault(key, []).append(at.timestamp() - 0.2 if asked.timed else value)
     stamp = at.timestamp()
-    return [
+    result = [
         {"metric": dict(key), "value": [stamp, str(_WORK[asked.how](values))]}
         for key, values in groups.items()
     ]
+    return json.dumps({"data": {"result": result}}, separators=(",", ":")).encode()
 
 
 def _holds(own: str, how: str, value: str) -> bool:

@@ -40,7 +40,7 @@ def row(name: str, value: float = 1.0, **labels: str) -> Row:
 def test_a_counter_feeds_its_replica_and_everything_wider() -> None:
     bench = Bench()
     found = bench.sort("vllm", row("vllm:generation_tokens_total", 7.0), measure="generation_tokens")
-    reading = found.readings[0]
+    reading = next(iter(found.counters[0]))
     assert (reading.group, reading.value, len(reading.rows)) == (("generation_tokens", REPLICA), 7.0, 4)
 
 
@@ -49,8 +49,9 @@ def test_a_zone_without_traffic_is_no_part_of_the_service() -> None:
     bench.sorter.place([REPLICA], frozenset({"zone-a"}))
     found = bench.sort("vllm", row("vllm:generation_tokens_total"), measure="generation_tokens")
     service = bench.store.find(("generation_tokens", "all", SERVICE.target))
-    assert len(found.readings[0].rows) == 3
-    assert service not in found.readings[0].rows
+    (reading,) = found.counters[0]
+    assert len(reading.rows) == 3
+    assert service not in reading.rows
 
 
 def test_finishes_are_good_bad_or_not_counted() -> None:
@@ -59,7 +60,7 @@ def test_finishes_are_good_bad_or_not_counted() -> None:
     rows = [row(name, finished_reason=reason) for reason in ("stop", "abort", "something-new")]
     found = bench.sort("vllm", *rows, measure="finished")
     good, bad = (bench.store.find(("finished", part, REPLICA)) for part in ("good", "bad"))
-    assert [reading.rows[0] for reading in found.readings] == [good, bad]
+    assert [reading.rows[0] for reading in found.counters[0]] == [good, bad]
 
 
 def test_of_two_names_for_a_measure_the_first_is_taken_whichever_comes_first() -> None:
@@ -68,7 +69,7 @@ def test_of_two_names_for_a_measure_the_first_is_taken_whichever_comes_first() -
     new = row("vllm:inter_token_latency_seconds_bucket", 9.0, le="0.05")
     bench.sort("vllm", old, new, measure="itl")
     found = bench.sort("vllm", old, new, measure="itl")
-    assert [reading.value for reading in found.readings] == [9.0]
+    assert [reading.value for reading in found.counters[0]] == [9.0]
 
 
 def test_an_old_name_alone_will_do() -> None:
@@ -107,7 +108,7 @@ def test_envoys_clusters_that_are_no_zone_are_left_out() -> None:
     name, code = "envoy_cluster_upstream_rq_xx", {"envoy_response_code_class": "2"}
     rows = [Row({"__name__": name, "zone": "zone-a", **code}, 3.0), Row({"__name__": name, **code}, 9.0)]
     found = Bench().sort("envoy", *rows, measure="responses")
-    assert [reading.value for reading in found.readings] == [3.0]
+    assert [reading.value for reading in found.counters[0]] == [3.0]
 
 
 def test_gauges_of_one_target_are_put_together_as_the_profile_says() -> None:

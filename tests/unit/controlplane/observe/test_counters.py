@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.observe.counters import CounterBook, Reading
+from controlplane.observe.counters import CounterBook, Reading, Readings
 from controlplane.observe.windows import WindowStore
 
 TICK = 2.0
@@ -28,7 +28,8 @@ class Book:
     def step(self, value: float | None, series: str = "s", *, seconds: float = TICK) -> None:
         self.at += seconds
         if value is not None:
-            self.book.step([Reading(series, ("tokens", "replica"), (self.row,), value)], self.at)
+            reading = Reading(series, ("tokens", "replica"), (self.row,), value)
+            self.book.step([Readings.gather([reading])], self.at)
         self.store.commit(self.at)
 
     def total(self, window: float = 1e6) -> float:

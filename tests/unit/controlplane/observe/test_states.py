@@ -5,7 +5,7 @@ from __future__ import annotations
 from controlplane.model.service import ServiceSpec
 from controlplane.model.target import Target
 from controlplane.observe.answers import Sorted
-from controlplane.observe.counters import Reading
+from controlplane.observe.counters import Reading, Readings
 from controlplane.observe.library import CANARY, CLUSTER, ENGINE
 from controlplane.observe.probes import Answer, ProbeBook
 from controlplane.observe.states import ProgressBook, Seen, Verdicts, judge
@@ -35,7 +35,7 @@ class Engine:
     ) -> Verdicts:
         self.at += 2.0
         found = Sorted()
-        found.readings.append(Reading("steps", ("steps", REPLICA), (), steps))
+        found.counters.append(Readings.gather([Reading("steps", ("steps", REPLICA), (), steps)]))
         found.gauges["running", REPLICA] = work
         if ready is not None:
             found.gauges["ready", REPLICA] = float(ready)
