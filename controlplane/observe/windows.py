@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from controlplane.observe.rings import Bools, Floats, Ints, LongRing, Ring
+
+__all__ = ["Bools", "Floats", "Ints", "WindowStore"]
 
 Key = tuple[str, float | str, Hashable]
 """A row's name: a measure, a part of it (a bucket's bound, "good", "all"), and whose it is."""
@@ -33,51 +32,6 @@ SEEN = "seen"
 """The part of a measure that counts the seconds in which it was read."""
 
 
-class _Ring:
-    """Running totals at past moments."""
-
-    def __init__(self, slots: int) -> None:
-        self.slots = slots
-        self._times = np.empty(slots)
-        self._values = np.zeros((slots, 0))
-        self._count = 0
-        self._next = 0
-        self.order: Ints = np.arange(0)
-        """Slots from the oldest to the newest."""
-        self.times: Floats = np.zeros(0)
-        """Their times."""
-
-    def grow(self, rows: int) -> None:
-        """Make room for so many rows and a few more. Slots that are not used yet take no memory."""
-        known = self._values.shape[1]
-        if rows > known:
-            grown = np.zeros((self.slots, max(256, rows + rows // 16)))
-            grown[self.order, :known] = self._values[self.order]
-            self._values = grown
-
-    def append(self, at: float, totals: Floats) -> None:
-        self._times[self._next] = at
-        self._values[self._next, : totals.size] = totals  # what is beyond was never written
-        self._next = (self._next + 1) % self.slots
-        self._count = min(self._count + 1, self.slots)
-        self.order = (self._next - self._count + np.arange(self._count)) % self.slots
-        self.times = self._times[self.order]
-
-    def rows_at(self, slot_of_order: int, rows: Ints) -> Floats:
-        return np.asarray(self._values[self.order[slot_of_order], rows])
-
-    def spread(self, rows: Ints, amounts: Floats, since: Floats, now: float) -> None:
-        """Give the slots between ``since`` and ``now`` their share of amounts that became known late."""
-        first = int(np.searchsorted(self.times, since.min(), side="right"))
-        for slot, at in zip(self.order[first:], self.times[first:], strict=True):
-            share = np.clip((at - since) / np.maximum(now - since, 1e-9), 0.0, 1.0)
-            np.add.at(self._values[slot], rows, amounts * share)
-
-    def lift(self, rows: Ints, amounts: Floats) -> None:
-        """Add to each slot, from the oldest to the newest, a column of ``amounts``."""
-        self._values[np.ix_(self.order, rows)] += amounts.T
-
-
 class WindowStore:
     """Rows by key; every moment a time in unix seconds. Not safe between threads: one loop owns it."""
 
@@ -90,8 +44,8 @@ class WindowStore:
         self._rows: dict[Key, int] = {}
         self._parts: dict[str, set[float]] = {}
         self._totals = np.zeros(256)
-        self._fine = _Ring(fine_slots)
-        self._coarse = _Ring(coarse_slots)
+        self._fine: Ring = Ring(fine_slots)
+        self._coarse: Ring = LongRing(coarse_slots)
         self.coarse_step = coarse_step
         self._coarse_last = -np.inf
         self._read: dict[str, float] = {}
@@ -228,7 +182,9 @@ class WindowStore:
         kept = np.where(known, rows, 0)
         now = self._fine.rows_at(-1, kept)
         for column, window in enumerate(windows):
-            result[:, column] = np.where(known, now - self._at(float(times[-1]) - window, kept), 0.0)
+            then, grain = self._at(float(times[-1]) - window, kept)
+            gained = now - then
+            result[:, column] = np.where(known & (gained > grain), gained, 0.0)
         return result
 
     def covered(self, window: float) -> float:
@@ -254,23 +210,23 @@ class WindowStore:
             return float(times[-1]) - self.covered(window)
         return float(times[_nearest(times, start)])
 
-    def _at(self, moment: float, rows: Ints) -> Floats:
+    def _at(self, moment: float, rows: Ints) -> tuple[Floats, Floats]:
+        """Return the totals of a moment, and how far they may be off."""
         fine, coarse = self._fine.times, self._coarse.times
         if moment >= fine[0] or coarse.size == 0 or coarse[0] >= fine[0]:
-            return self._between_ticks(moment, rows)
+            return self._between_ticks(moment, rows), np.zeros(rows.size)
         if moment <= coarse[0]:
-            return self._coarse.rows_at(0, rows)
+            return self._coarse.rows_at(0, rows), self._coarse.grain(0, rows)
         after = int(np.searchsorted(coarse, moment))
-        later, later_at = (
-            (self._coarse.rows_at(after, rows), coarse[after])
-            if after < coarse.size
-            else (self._fine.rows_at(0, rows), fine[0])
-        )
-        if later_at > fine[0]:
+        if after < coarse.size and coarse[after] <= fine[0]:
+            later, later_at = self._coarse.rows_at(after, rows), coarse[after]
+            grain = np.maximum(self._coarse.grain(after - 1, rows), self._coarse.grain(after, rows))
+        else:
             later, later_at = self._fine.rows_at(0, rows), fine[0]
+            grain = self._coarse.grain(after - 1, rows)
         before, before_at = self._coarse.rows_at(after - 1, rows), coarse[after - 1]
         share = (moment - before_at) / max(later_at - before_at, 1e-9)
-        return np.asarray(before + (later - before) * min(1.0, share))
+        return np.asarray(before + (later - before) * min(1.0, share)), grain
 
     def _between_ticks(self, moment: float, rows: Ints) -> Floats:
         """Return the totals of a moment in the fine ring: of a tick that is about there, or between two."""
