@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything that they need, once, and then run. `make` alone lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-web test-python crash-matrix stories lint lint-python lint-types \
+.PHONY: help setup demo test test-fast test-web test-python crash-matrix stories backtest-week lint lint-python lint-types \
         lint-imports lint-drift lint-web format bench lock hooks clean
 
 # .node/ exists only where the system's Node.js is missing or too old.
@@ -77,6 +77,9 @@ crash-matrix: $(PYTHON_READY) ## Kill, overtake or flush at every commit and eve
 
 stories: $(PYTHON_READY) ## Tell new stories of any fleet and whatever happens to it: STORIES=500
 	$(PY) -m pytest tests/scenarios/test_any_story.py --stories $(or $(STORIES),500) $(PYTEST_ARGS)
+
+backtest-week: $(PYTHON_READY) .make/system-test ## Replay a policy over a recorded week with planted outages: DAYS=7
+	$(PY) -m pytest tests/integration/backtest --backtest-days $(or $(DAYS),7) $(PYTEST_ARGS)
 
 test-web: $(MODULES_READY)
 	cd web && npm run test

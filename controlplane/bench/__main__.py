@@ -68,7 +68,7 @@ def _cost(table: Table, found: waiting.Waiting) -> bool:
 
 
 def _scale(table: Table, found: scale.Scale) -> bool:
-    many, (ticks, rules) = found.many, found.growth
+    many, few, (ticks, rules) = found.many, found.few, found.growth
     kept = [
         _row(
             table, "tick: objectives x targets judged", many.judged, MIN_JUDGED, "at least {:.0f}", "{:.0f}"
@@ -83,7 +83,20 @@ def _scale(table: Table, found: scale.Scale) -> bool:
         ),
         _row(table, "tick: the same on a core, ms", -1e3 * many.whole, -1e3 * MAX_TICK, "at most {:.0f}"),
         _row(table, "tick: memory, MB", -many.memory, -MAX_MEMORY, "under {:.0f}"),
+        _row(
+            table,
+            "the same of 472 objectives at 22 targets: judged",
+            few.judged,
+            MIN_JUDGED,
+            "at least {:.0f}",
+            "{:.0f}",
+        ),
+        _row(
+            table, "the same: to decide, ms of a core", -1e3 * few.decide, -1e3 * MAX_DECIDE, "at most {:.0f}"
+        ),
+        _row(table, "the same: all as it lasts, ms", -1e3 * few.lasted, -1e3 * MAX_TICK, "at most {:.0f}"),
     ]
+    table.add_row("then, to write down all signals, ms of a core", f"{1e3 * many.left:.1f}", "", "")
     for pair in found.pairs:
         what = f"{pair.series} series, {pair.judged} judged, ms of a core: tick {1e3 * pair.tick:.1f}"
         table.add_row(f"{what}, Sloth's rules {1e3 * pair.rules:.0f}", f"{pair.times:.0f} times less", "", "")

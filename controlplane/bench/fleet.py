@@ -1,15 +1,19 @@
-"""A fleet on paper, and its metrics in a real Prometheus: blocks made by promtool from a generator.
+"""A fleet on paper, and its metrics in a real Prometheus: blocks made by promtool, or pushed.
 
 Every replica shows what four objectives need, under the engine's own names. promtool reads its input
-again for each block of two hours, so that every block has a file of its own.
+again for each block of two hours, so that every block has a file of its own. What is pushed stays in
+memory, where a Prometheus has what it scraped last.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 import shutil
+import struct
 import subprocess
+import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +31,8 @@ LATENCIES = {
     "itl": ("vllm:inter_token_latency_seconds", "0.05"),
     "e2e": ("vllm:e2e_request_latency_seconds", "30.0"),
 }
+BATCH = 2000
+"""Series that are pushed at once."""
 PER_REPLICA = 2 + 3 * len(LATENCIES)
 """Series that objectives read of a replica."""
 
@@ -39,6 +45,8 @@ class PaperFleet:
     nodes: int
     replicas: int
     """Of each node."""
+    copies: int = 1
+    """How many objectives there are of each kind."""
 
     @property
     def size(self) -> int:
@@ -60,9 +68,10 @@ class PaperFleet:
         ]
         return [
             Slo.model_validate(
-                {"kind": "SLO", "metadata": {"name": f"{self.name}-{name}"}, "spec": {**spec, **own}}
+                {"kind": "SLO", "metadata": {"name": f"{self.name}-{name}{copy}"}, "spec": {**spec, **own}}
             )
             for name, own in found
+            for copy in ["", *(f"-{number}" for number in range(1, self.copies))]
         ]
 
     def topology(self, service: str) -> Topology:
@@ -137,3 +146,49 @@ def load(
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     text.unlink()
     return written
+
+
+def push(url: str, fleet: PaperFleet, span: tuple[float, float], step: float) -> int:
+    """Write a fleet's past to a Prometheus that runs; return how many samples it has."""
+    begin, end = span
+    times = [begin + step * number for number in range(1 + math.floor((end - begin) / step))]
+    stamps = [b"\x10" + _varint(round(1000 * at)) for at in times]
+    waiting = iter(fleet.series())
+    written = 0
+    while batch := list(itertools.islice(waiting, BATCH)):
+        request = b"".join(_field(1, _pushed(*each, times, stamps)) for each in batch)
+        # Snappy's block format, with all of it as one literal.
+        body = _varint(len(request)) + b"\xfc" + struct.pack("<I", len(request) - 1) + request
+        headers = {
+            "Content-Encoding": "snappy",
+            "Content-Type": "application/x-protobuf",
+            "X-Prometheus-Remote-Write-Version": "0.1.0",
+        }
+        asked = urllib.request.Request(f"{url}/api/v1/write", body, headers)  # noqa: S310 - our own
+        with urllib.request.urlopen(asked, timeout=30):  # noqa: S310 - the same
+            written += len(batch) * len(times)
+    return written
+
+
+def _pushed(name: str, rate: float, times: Sequence[float], stamps: Sequence[bytes]) -> bytes:
+    """Return one series in the remote-write protocol: its labels in order, and its samples."""
+    metric, _, rest = name.partition("{")
+    labels = sorted([("__name__", metric), *re.findall(r'(\w+)="([^"]*)"', rest)])
+    words = [_field(1, _field(1, key.encode()) + _field(2, value.encode())) for key, value in labels]
+    samples = [
+        _field(2, b"\x09" + struct.pack("<d", rate * (at - times[0]) if rate else 1.0) + stamp)
+        for at, stamp in zip(times, stamps, strict=True)
+    ]
+    return b"".join([*words, *samples])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])

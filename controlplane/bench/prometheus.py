@@ -94,6 +94,7 @@ def prometheus(folder: Path, data: Path, clock: Clock) -> Iterator[Prometheus]:
         "--storage.tsdb.max-block-duration=2h",
         f"--web.listen-address=127.0.0.1:{port}",
         "--web.enable-lifecycle",
+        "--web.enable-remote-write-receiver",
         "--log.level=error",
     ]
     with process(argv) as running:

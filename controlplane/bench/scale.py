@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from controlplane.observe.rules import export
 
 MANY = PaperFleet("many", 26, 32)
 """2,578 targets: with four objectives 10,312 to judge."""
+FEW = PaperFleet("few", 1, 5, copies=118)
+"""The other way round: 472 objectives at 22 targets."""
 SIZES = (PaperFleet("small", 1, 2), PaperFleet("middle", 1, 5), PaperFleet("large", 3, 5))
 SCRAPE = 30.0
 """Seconds between two samples of what is compared, and so between two ticks over it."""
@@ -51,6 +54,7 @@ class Scale:
     """All that was measured. ``samples``: how many there were to read."""
 
     many: Ticks
+    few: Ticks
     pairs: Sequence[Pair]
     samples: int
 
@@ -67,11 +71,13 @@ def measure(folder: Path, days: float) -> Scale:
     data = folder / "data"
     end = clock.now().timestamp() // TICK * TICK
     samples = fleet.load(folder, SIZES, (end - days * 86400, end), SCRAPE, data)
-    samples += fleet.load(folder, [MANY], (end - TICK * (TICKS + WARM + 5), end), TICK, data)
+    with prometheus(folder, folder / "many", clock) as server:
+        for each in (MANY, FEW):
+            samples += fleet.push(server.url, each, (end - TICK * (TICKS + WARM + 5), end), TICK)
+        many, few = (_ticks(server, each, end, TICK)[0] for each in (MANY, FEW))
     with prometheus(folder, data, clock) as server:
-        many, _ = _ticks(server, MANY, end, TICK)
         pairs = [_pair(server, each, end) for each in SIZES]
-    return Scale(many, pairs, samples)
+    return Scale(many, few, pairs, samples)
 
 
 def _pair(server: Prometheus, size: PaperFleet, end: float) -> Pair:
@@ -84,8 +90,10 @@ def _pair(server: Prometheus, size: PaperFleet, end: float) -> Pair:
 def _ticks(server: Prometheus, size: PaperFleet, end: float, tick: float) -> tuple[Ticks, float]:
     """Return what ticks cost, and what answering one cost Prometheus."""
     before = cpu_seconds(server.pid)
-    given = (server.url, size.name, size.nodes, size.replicas, end, TICKS, tick)
-    argv = [sys.executable, "-m", "controlplane.bench.ticks", *map(str, given)]
-    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+    fleet_given = (size.name, size.nodes, size.replicas, size.copies)
+    with tempfile.TemporaryDirectory(dir=server.folder) as folder:
+        given = (folder, server.url, *fleet_given, end, TICKS, tick)
+        argv = [sys.executable, "-m", "controlplane.bench.ticks", *map(str, given)]
+        done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
     answering = (cpu_seconds(server.pid) - before) / (TICKS + WARM)
     return Ticks(**json.loads(done.stdout.splitlines()[-1])), answering

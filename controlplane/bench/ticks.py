@@ -1,7 +1,7 @@
 """One service's ticks over a real Prometheus, from the queries to the verdicts; run as a process of its own.
 
-What a controller then writes down is not measured here. The windows begin full, as after three days,
-so that memory is that of a loop that has run for long.
+Of what a controller then writes down only the signals are measured, which are most of it, and apart.
+The windows begin full, as after three days, so that memory is that of a loop that has run for long.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -27,7 +28,8 @@ from controlplane.decide.budgets import BudgetBook
 from controlplane.decide.folding import fold
 from controlplane.decide.plan import Plan
 from controlplane.decide.service_state import takes_traffic
-from controlplane.kernel.clock import from_unix
+from controlplane.kernel.clock import SystemClock, from_unix
+from controlplane.model.signals import SIGNALS, SignalsSnapshot
 from controlplane.model.target import Signal
 from controlplane.observe.observer import COLLECT, Observation, Observer
 from controlplane.observe.probes import ProbeBook
@@ -35,6 +37,7 @@ from controlplane.observe.profile import shipped
 from controlplane.observe.slices import SliceBook
 from controlplane.observe.source import PrometheusSource
 from controlplane.observe.windows import COARSE_SLOTS, COARSE_STEP, WindowStore
+from controlplane.store.database import Database
 
 CONTROLLER = (
     "controlplane.bootstrap.database",
@@ -61,6 +64,8 @@ class Ticks:
     decide: float
     whole: float
     lasted: float
+    left: float
+    """To write down all signals, on a core."""
     memory: float
 
 
@@ -95,28 +100,43 @@ class Loop:
         signals.witnesses(verdicts, {})
         return judged
 
+    def leave(self, seen: Observation, judged: signals.Judged, database: Database) -> int:
+        """Write down how all signals stand, for people and runs; return how many are good or bad."""
+        every = [*judged.told, *judged.calm()]
+        snapshot = SignalsSnapshot.model_construct(
+            at=seen.at,
+            evaluated_at=seen.evaluated_at,
+            signals={str(verdict.signal): verdict.state for verdict in every},
+            takes_traffic={str(target): takes for target, takes in self.traffic.items()},
+        )
+        body = snapshot.model_dump(mode="json", by_alias=True)
+        with database.transaction() as tx:
+            tx.snapshots.put(SIGNALS, body, service=self.observer.service.name, at=seen.at)
+        return sum(verdict.state.good is not None for verdict in every)
 
-def measure(url: str, fleet: PaperFleet, end: float, ticks: int, tick: float) -> Ticks:
+
+def measure(folder: Path, url: str, fleet: PaperFleet, end: float, ticks: int, tick: float) -> Ticks:
     """Tick up to ``end``, each ``tick`` seconds, and measure the last ``ticks`` of them."""
-    source = PrometheusSource(url)
+    source, clock = PrometheusSource(url), SystemClock()
     observer = Observer(fleet.service, source, shipped(), ProbeBook(fleet.service.spec), tick, lag=0.0)
     loop, begin = Loop(fleet, observer), end - tick * (ticks + WARM)
-    spent: list[tuple[float, float, float]] = []
-    with closing(source):
+    spent: list[tuple[float, ...]] = []
+    known = 0
+    with closing(source), closing(Database(f"sqlite:///{folder / 'ticks.db'}", clock)) as database:
+        database.migrate()
         _fill(observer.measures.store, fleet, begin)
         for number in range(1, ticks + WARM + 1):
             began, first = time.perf_counter(), time.process_time()
             seen = loop.observe(from_unix(begin + tick * number))
             second = time.process_time()
             judged = loop.decide(seen)
-            third = time.process_time()
-            spent.append((third - second, third - first, time.perf_counter() - began))
-    decide, whole, _ = (median(each) for each in zip(*spent[WARM:], strict=True))
-    lasted = min(each for _, _, each in spent[WARM:])
-    every = [*judged.told, *judged.calm()]
-    known = sum(each.state.good is not None for each in every)
+            third, ended = time.process_time(), time.perf_counter()
+            known = loop.leave(seen, judged, database)
+            spent.append((third - second, third - first, time.process_time() - third, ended - began))
+    decide, whole, left, _ = (median(each) for each in zip(*spent[WARM:], strict=True))
+    lasted = min(each[-1] for each in spent[WARM:])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Ticks(known, decide, whole, lasted, memory)
+    return Ticks(known, decide, whole, lasted, left, memory)
 
 
 def _fill(store: WindowStore, fleet: PaperFleet, until: float) -> None:
@@ -140,14 +160,14 @@ def _fill(store: WindowStore, fleet: PaperFleet, until: float) -> None:
         store.commit(at)
 
 
-def main(url: str, name: str, nodes: str, replicas: str, *numbers: str) -> None:
+def main(folder: str, url: str, name: str, *given: str) -> None:
     """Measure, and write down what was found."""
     for module in CONTROLLER:
         importlib.import_module(module)
     action_registry()
     gc.set_threshold(*COLLECT)
-    end, ticks, tick = map(float, numbers)
-    found = measure(url, PaperFleet(name, int(nodes), int(replicas)), end, int(ticks), tick)
+    size, (end, ticks, tick) = map(int, given[:3]), map(float, given[3:])
+    found = measure(Path(folder), url, PaperFleet(name, *size), end, int(ticks), tick)
     sys.stdout.write(json.dumps(asdict(found)) + "\n")
 
 
