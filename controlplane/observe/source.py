@@ -77,9 +77,11 @@ class PrometheusSource:
 
     def matrix(self, query: str, start: datetime, end: datetime, step: float) -> list[Track]:
         """Return the series of a range query."""
+        # The library rounds both ends to whole seconds, and a range must not reach beyond what was asked.
+        exact = {"start": f"{start.timestamp():.3f}", "end": f"{end.timestamp():.3f}"}
         answer = self._ask(
             lambda prometheus: prometheus.custom_query_range(
-                query, start, end, f"{step:g}", timeout=RANGE_TIMEOUT
+                query, start, end, f"{step:g}", params=exact, timeout=RANGE_TIMEOUT
             ),
             query,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import math
 import shutil
 import socket
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from controlplane.kernel.clock import from_unix
 from controlplane.kernel.errors import InvalidInput, Unavailable
 from controlplane.model.target import Target
 from controlplane.model.topology import NodeView, ReplicaView, Topology, ZoneView
@@ -197,6 +199,12 @@ def test_a_take_over_finds_its_windows_warm_and_as_they_were(stage: Stage) -> No
     for span in (window, 60.0, 300.0, 3600.0, 3 * 86400.0):
         found, known = (tokens(each, stage.replica, span) for each in (fresh, before))
         assert found == pytest.approx(known, rel=1e-3)
+
+
+def test_a_range_begins_and_ends_where_it_was_asked_to(stage: Stage) -> None:
+    begin = math.floor(datetime.now(UTC).timestamp()) - 10.5
+    (track,) = stage.source.matrix("vector(1)", from_unix(begin), from_unix(begin + 2), 0.5)
+    assert [at for at, _ in track.points] == [begin + 0.5 * number for number in range(5)]
 
 
 def test_one_number_or_none_or_the_reason_why_not(stage: Stage) -> None:
