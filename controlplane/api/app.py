@@ -39,7 +39,7 @@ from controlplane.api.routes import (
 from controlplane.api.services import Services
 from controlplane.api.state_metrics import StateCollector
 from controlplane.api.stream import EventSource, Hub
-from controlplane.kernel.errors import InvalidInput
+from controlplane.kernel.errors import InvalidInput, Unavailable
 from controlplane.model.overview import OVERVIEW
 
 PREFIX = "/api/v1"
@@ -104,6 +104,16 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._hub.close()
         super().handle_exit(sig, frame)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return an open socket at the address; one that cannot be had is said in words, before anything else."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        msg = f"the API cannot listen at {host}, port {port}: {(error.strerror or str(error)).lower()}"
+        raise Unavailable(msg, hint="end what listens there, or choose another --host or --port") from error
 
 
 def serve(app: FastAPI, host: str, port: int, listener: socket.socket | None = None) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from controlplane.actions import register as register_builtin_actions
 from controlplane.actions.schema import Schema, schemas
 from controlplane.actions.validate import check_bundle
-from controlplane.kernel.errors import InvalidInput
+from controlplane.kernel.errors import Problem
 from controlplane.kernel.registry import Registry
+from controlplane.kernel.yaml import MAX_BYTES
 from controlplane.model.action import Action, ActionRegistry
 from controlplane.model.base import Mode
 from controlplane.model.documents import Bundle, load_bundle
@@ -42,29 +44,52 @@ def json_schemas() -> dict[str, Schema]:
     return schemas(action_registry(), fault_names())
 
 
-def read_files(paths: Iterable[Path], *, tests: bool = False) -> list[tuple[str, str]]:
-    """Return (name, text) of the YAML files in ``paths``, sorted; of a folder ``tests`` too if wanted."""
-    found: list[Path] = []
+def read_files(paths: Iterable[Path], *, tests: bool = False) -> tuple[list[tuple[str, str]], list[Problem]]:
+    """Return (name, text) of the YAML files in ``paths``, sorted, and what could not be read.
+
+    Of a folder ``tests`` too if wanted, and nothing hidden: a ConfigMap that is mounted holds each file
+    twice, once in a hidden folder.
+    """
+    texts: list[tuple[str, str]] = []
+    problems: list[Problem] = []
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [
-            file
-            for file in inside
-            if file == path or (file.suffix in SUFFIXES and (tests or not file.stem.endswith(".test")))
-        ]
-    texts = []
-    for file in found:
-        try:
-            texts.append((str(file), file.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"{file} cannot be read as text: {error}"
-            raise InvalidInput(msg) from error
-    return texts
+        for file in sorted(_inside(path, problems)) if path.is_dir() else [path]:
+            if file != path and not tests and file.stem.endswith(".test"):
+                continue
+            if file != path and file.exists() and not file.is_file():
+                problems.append(_unreadable(file, "it is no regular file"))  # a pipe would be waited for
+                continue
+            try:
+                with file.open(encoding="utf-8") as stream:
+                    texts.append((str(file), stream.read(MAX_BYTES + 1)))  # a device never ends
+            except UnicodeDecodeError as error:
+                problems.append(_unreadable(file, f"it is not UTF-8 at byte {error.start}"))
+            except OSError as error:
+                problems.append(_unreadable(file, error.strerror or str(error)))
+    return texts, problems
+
+
+def _inside(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    def note(error: OSError) -> None:
+        problems.append(_unreadable(Path(error.filename), error.strerror or str(error)))
+
+    for parent, folders, files in os.walk(folder, onerror=note):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (
+            Path(parent, name) for name in files if not name.startswith(".") and name.endswith(SUFFIXES)
+        )
+
+
+def _unreadable(path: Path, why: str) -> Problem:
+    return Problem(str(path), 1, 1, "", f"it cannot be read as text: {why}")
 
 
 def load_files(paths: Iterable[Path], *, tests: bool = False) -> Bundle:
-    """Load and check documents; problems are collected in the bundle."""
-    return check_texts(read_files(paths, tests=tests))
+    """Load and check documents; problems are collected in the bundle, a file that cannot be read too."""
+    texts, problems = read_files(paths, tests=tests)
+    bundle = check_texts(texts)
+    bundle.problems += problems
+    return bundle
 
 
 def check_texts(files: Iterable[tuple[str, str]]) -> Bundle:

@@ -13,7 +13,9 @@ from controlplane.observe.importers.reading import Imported
 
 def import_objectives(paths: Iterable[Path], window: float) -> Imported:
     """Return what the files hold as documents of ours that load; one that would not is refused."""
-    found = import_files(read_files(paths), window)
+    texts, unreadable = read_files(paths)
+    found = import_files(texts, window)
+    found.refused += unreadable
     sound = []
     for made in found.made:
         name = f"{made['kind']} {made['metadata']['name']}"

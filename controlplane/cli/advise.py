@@ -55,8 +55,9 @@ def _show(found: Advice, *, everything: bool) -> None:
     for each in shown:
         _indicator(each)
     dark = [each.name for each in found.indicators if each.status == "unknown"]
-    if not shown:
-        out.print("No indicator is off its target.")
+    if not shown and len(dark) < len(found.indicators):
+        measured = " that is measured" if dark else ""
+        out.print(f"No indicator{measured} is off its target.")
     if dark and not everything:
         out.print(f"Not measured: {', '.join(dark)}", style="dim", markup=False, soft_wrap=True)
 

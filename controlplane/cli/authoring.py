@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.documents import as_dict
+from controlplane.cli.documents import as_dict, something
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err, out
 from controlplane.kernel.errors import FleetwardError, InvalidInput
 
@@ -52,6 +52,7 @@ def lint(
     from controlplane.bootstrap.documents import load_files
 
     bundle = load_files(paths, tests=True)
+    something([*bundle.documents, *bundle.problems], "document")
     found = bundle.findings
     if output is Format.JSON:
         emit_json([as_dict(each) for each in found])
@@ -77,8 +78,12 @@ def fmt(
     from controlplane.bootstrap.documents import read_files
     from controlplane.kernel.tidy import tidy
 
-    changed, refused = 0, 0
-    for name, text in read_files(paths, tests=True):
+    texts, problems = read_files(paths, tests=True)
+    something([*texts, *problems], "file")
+    changed, refused = 0, len(problems)
+    for problem in problems:
+        err.print(str(problem), style="red", markup=False, soft_wrap=True)
+    for name, text in texts:
         try:
             laid_out = tidy(text, name)
         except FleetwardError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 
 from controlplane.kernel.errors import InvalidInput
 
@@ -28,7 +29,12 @@ def load_settings(state_dir: Path | None) -> Settings:
     """Read the settings; the option wins over the environment."""
     from controlplane.settings import Settings
 
-    return Settings() if state_dir is None else Settings(state_dir=state_dir)
+    try:
+        return Settings() if state_dir is None else Settings(state_dir=state_dir)
+    except ValidationError as error:
+        first = error.errors()[0]
+        msg = f"FLEETWARD_{str(first['loc'][0]).upper()} is set to what it cannot be: {first['msg']}"
+        raise InvalidInput(msg, hint="docs/operate.md lists the settings") from error
 
 
 @contextmanager

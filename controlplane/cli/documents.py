@@ -10,7 +10,7 @@ import typer
 
 from controlplane.cli.context import StateDir, database
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, emit_table, out
-from controlplane.kernel.errors import Problem
+from controlplane.kernel.errors import InvalidInput, Problem
 from controlplane.model.base import MODES, Mode
 
 Files = Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.", exists=True)]
@@ -31,6 +31,7 @@ def validate(files: Files, output: FormatOption = Format.TABLE) -> None:
     from controlplane.bootstrap.documents import load_files
 
     bundle = load_files(files, tests=True)
+    something([*bundle.documents, *bundle.problems], "document")
     problems = bundle.findings
     if output is Format.JSON:
         emit_json([as_dict(problem) for problem in problems])
@@ -55,6 +56,7 @@ def apply(
     from controlplane.bootstrap.documents import apply_bundle, load_files
 
     bundle = load_files(files)
+    something([*bundle.documents, *bundle.problems], "document")
     chosen = next((known for known in MODES if known == mode), None)
     if mode is not None and chosen is None:
         message = f"unknown mode `{mode}`"
@@ -70,6 +72,15 @@ def apply(
         [(r.kind, r.name, r.sha256[:12]) for r in revisions],
         "Nothing.",
     )
+
+
+def something(found: Sequence[object], what: str) -> None:
+    """Refuse to call it good when nothing was looked at: a wrong path must not pass for a check."""
+    if not found:
+        msg = f"no {what} is there"
+        raise InvalidInput(
+            msg, hint="give files that hold something, or folders of *.yaml that are not hidden"
+        )
 
 
 def _mode(chosen: Mode | None) -> Mode | None:

@@ -7,6 +7,7 @@ callable that is given the Typer application.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from controlplane.cli.loading import loading
@@ -87,6 +88,13 @@ def main() -> None:
         sys.exit(Exit.FAILED)
     except FleetwardError as error:
         err.print(f"fleetward: {error}", style="red", markup=False)
+        sys.exit(Exit.MISUSE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
+        sys.exit(Exit.FAILED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        err.print(f"fleetward: {where}{error.strerror or error}", style="red", markup=False)
         sys.exit(Exit.MISUSE)
     except KeyboardInterrupt:
         sys.exit(130)

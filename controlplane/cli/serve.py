@@ -30,18 +30,19 @@ def register(app: typer.Typer) -> None:
 def api(
     state_dir: StateDir = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
 ) -> None:
     """Serve the API and the console. The first start prints the admin token, once."""
-    from controlplane.api.app import serve
+    from controlplane.api.app import listen, serve
     from controlplane.cli.console import api_application, first_admin_token
 
     settings = load_settings(state_dir)
+    host, port = host or settings.api_host, settings.api_port if port is None else port
+    listener = listen(host, port)
     token = first_admin_token(settings)
     if token is not None:
         err.print(f"admin token (shown once, keep it): {token}", markup=False, soft_wrap=True)
-    listen = settings.api_port if port is None else port
-    serve(api_application(settings), host or settings.api_host, listen)
+    serve(api_application(settings), host, port, listener)
 
 
 def controller(state_dir: StateDir = None) -> None:

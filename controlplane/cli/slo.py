@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from controlplane.cli import slo_status
+from controlplane.cli.documents import something
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err
 from controlplane.kernel.errors import InvalidInput
 
@@ -82,6 +83,7 @@ def import_(
         msg = f"a window of {window} is no window of an objective"
         raise InvalidInput(msg, hint="write for example 7d, 28d or 30d")
     found = import_objectives(files, seconds)
+    something([*found.made, *found.lost, *found.refused], "objective")
     typer.echo(dump_documents(found.made), nl=False)
     for lost in found.lost:
         err.print(str(lost), style="yellow", markup=False, soft_wrap=True)

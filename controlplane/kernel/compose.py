@@ -175,7 +175,10 @@ def _by_ruamel(text: str) -> Iterator[Node]:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else ()
         raise NotYaml(str(error.problem or error.context), *place) from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        msg = f"it nests deeper than {MAX_DEPTH}"
+        raise NotYaml(msg) from error
+    except (YAMLError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise NotYaml(first) from error
 

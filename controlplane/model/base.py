@@ -6,6 +6,7 @@ raised here are `ValueError`s, which Pydantic collects so that all of a file's a
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, Literal, Self
 
@@ -60,7 +61,8 @@ def _duration(value: Any) -> Any:
             raise ValueError(error.message) from error
     if value == 0:
         return 0.0
-    msg = f"{value} has no unit: write for example {value}s or {value}m"
+    example = value if isinstance(value, int | float) and math.isfinite(value) else 30
+    msg = f"{value} has no unit: write for example {example}s or {example}m"
     raise ValueError(msg)
 
 
@@ -136,6 +138,9 @@ def _ratio(value: Any) -> Any:
         msg = f'{value!r} is not a ratio: write "99.9%" or 0.999'
         raise ValueError(msg)
     if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= 1:
+        if not 0 <= value <= 100:
+            msg = f'{value} is not a ratio: write "99.9%" or 0.999'
+            raise ValueError(msg)
         msg = f'{value} is ambiguous: write "{value}%" for per cent, or a ratio between 0 and 1'
         raise ValueError(msg)
     return value

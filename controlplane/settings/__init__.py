@@ -47,16 +47,31 @@ class Settings(BaseSettings):
         description="hosts that `http.request` may call, separated by commas; `*` stands for any part of a "
         "name. None by default",
     )
-    tick_seconds: float = Field(2.0, gt=0, description="time between two looks at the metrics")
-    lag_seconds: float = Field(0.3, ge=0, description="how far behind now a tick looks: scrapes take time")
+    tick_seconds: float = Field(
+        2.0, gt=0, allow_inf_nan=False, description="time between two looks at the metrics"
+    )
+    lag_seconds: float = Field(
+        0.3, ge=0, allow_inf_nan=False, description="how far behind now a tick looks: scrapes take time"
+    )
     lease_seconds: float = Field(
-        15.0, ge=6, description="how long a run belongs to a worker without a sign of life; over a call's 5 s"
+        15.0,
+        ge=6,
+        allow_inf_nan=False,
+        description="how long a run belongs to a worker without a sign of life; over a call's 5 s",
     )
 
     @field_validator("api_hosts", "outgoing_hosts", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("prometheus_url", "alertmanager_url", "platform_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value and not value.startswith(("http://", "https://")):
+            msg = "write an address that begins with http:// or https://"
+            raise ValueError(msg)
+        return value
 
     @property
     def database(self) -> str:

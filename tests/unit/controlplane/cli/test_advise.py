@@ -38,4 +38,6 @@ def test_nothing_is_made_up(fleetward: Fleetward) -> None:
     assert isinstance(fleetward("advise", "chat").error, NotFound)
     with database(None) as db:
         leave(db)
-    assert "No controller has looked at it yet" in fleetward("advise", "chat").text
+    told = fleetward("advise", "chat").text
+    assert "No controller has looked at it yet" in told
+    assert "off its target" not in told  # nothing measured is no all-clear
