@@ -50,8 +50,21 @@ class CallStep:
     look: bool = False
     said: str = ""
     """What the call before said that it waits for."""
+    outcome: Outcome | None = None
+    """What came of it, if it was called ahead of its start (`controlplane.act.chain`)."""
+
+    def starts_as(self, work: Work | None) -> bool:
+        """Take over when the step started, if ``work``, which starts it, is this call; tell whether it is."""
+        if not isinstance(work, CallStep) or not work.context.fresh:
+            return False
+        if work.context.step_id != self.context.step_id or work.parameters != self.parameters:
+            return False
+        self.context.started_at, self.context.scope = work.context.started_at, work.context.scope
+        return True
 
     def perform(self) -> Outcome:
+        if self.outcome is not None:
+            return self.outcome
         if self.look:
             return self._observe("a worker was lost in the middle of it")
         outcome = self._run()

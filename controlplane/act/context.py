@@ -8,9 +8,9 @@ is committed with the step's next write (the next effect or the outcome): until 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -24,12 +24,15 @@ from controlplane.model.action import Change, Dimension, Touch
 from controlplane.model.records import StepRecord, Verdict
 from controlplane.model.service import Service
 from controlplane.model.target import Target
-from controlplane.model.topology import WriteTag
+from controlplane.model.topology import Topology, WriteTag
 from controlplane.platforms.port import CALL_TIMEOUT, Platform
 from controlplane.store.transaction import Transaction
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+
+Begin = Callable[[Transaction, datetime | None], datetime]
+"""Writes down that a step begins, and when its run changes something; returns the end of the lease."""
 
 _LOOKS = 3
 
@@ -60,8 +63,19 @@ class StepContext:
     """Back in service, and not yet written down."""
     began_effects: bool = False
     """Whether this call has changed something outside, or was about to."""
+    begin: Begin | None = None
+    """Writes down the start of the step with the first thing that is; None once it is written down."""
     _kept: bool = True
     _intended: set[tuple[Target, str]] = field(default_factory=set)
+
+    def of_call(self) -> StepContext:
+        """Return the context of the step's first call, where this one was for a look before it."""
+        return replace(self, fresh=True, notes=[])
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the start of the step is written down."""
+        return self.begin is None
 
     def keep(self, state: Mapping[str, Any]) -> None:
         """Go on from this state. It is written down with the next effect, before that is done."""
@@ -86,19 +100,12 @@ class StepContext:
             self.effects.append(change)
 
     def take_out(self, target: Target, dimension: Dimension) -> str | None:
-        touches = [Touch(target, dimension)]
         topology = self.port(Platform).topology(self.service.name)
         with self.parts.database.transaction() as tx:
-            tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds)
-            if any(row.target == str(target) for row in tx.ledger.list(holder=self.run_id)):
-                return None
-            judged = self.budget.judge(tx, self.run_id, touches, topology)
-            if judged.verdict is not Verdict.ALLOW:
-                return f"waits for blast radius: {judged.message}"
-            claim(tx, self.run_id, touches, f"step {self.step_id}")
-            said = (f"guard.{judged.verdict}", judged.message)
-            tx.journal.write(self.run_id, *said, step=self.step_id, **judged.values)
-        return None
+            self._hold(tx)
+            refused = self._claim(tx, Touch(target, dimension), topology)
+        self.begin = None
+        return refused
 
     def give_back(self, target: Target) -> None:
         self.returned.append(target)
@@ -108,6 +115,18 @@ class StepContext:
         self._write_down(turn.tx)
         if self.effect_at is not None:
             turn.update(effect_at=self.effect_at)
+
+    def _claim(self, tx: Transaction, touch: Touch, topology: Topology) -> str | None:
+        """Claim a target if the blast radius allows; otherwise say what stands in the way."""
+        if any(row.target == str(touch.target) for row in tx.ledger.list(holder=self.run_id)):
+            return None
+        judged = self.budget.judge(tx, self.run_id, [touch], topology)
+        if judged.verdict is not Verdict.ALLOW:
+            return f"waits for blast radius: {judged.message}"
+        claim(tx, self.run_id, [touch], f"step {self.step_id}")
+        said = (f"guard.{judged.verdict}", judged.message)
+        tx.journal.write(self.run_id, *said, step=self.step_id, **judged.values)
+        return None
 
     def _write_down(self, tx: Transaction) -> None:
         for change in self.effects:
@@ -123,18 +142,28 @@ class StepContext:
         self.notes.clear()
         self.returned.clear()
         self._kept = True
+        self.begin = None
 
     @property
     def _margin(self) -> float:
         """Return what must be left of the lease for one call; short leases are for tests."""
         return min(CALL_TIMEOUT, self.parts.lease_seconds / 2)
 
+    def _hold(self, tx: Transaction, **values: Any) -> datetime:
+        """Prove that the run is still ours, its step begun; returns the end of the lease. Raises `Fenced`."""
+        if self.begin is not None:
+            return self.begin(tx, values.get("effect_at"))
+        until: datetime = tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds, **values)[
+            "lease_until"
+        ]
+        return until
+
     def _write_ahead(self, change: Change) -> None:
         """Commit the intent, and return with enough of the lease left for one call."""
         what = (change.target, change.field)
         for _ in range(_LOOKS):
             with self.parts.database.transaction() as tx:
-                told = tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds, effect_at=tx.now)
+                lease_until = self._hold(tx, effect_at=tx.now)
                 self._write_down(tx)
                 if not self.undoing:
                     first = self.fresh and what not in self._intended
@@ -145,7 +174,7 @@ class StepContext:
                 tx.journal.write(self.run_id, "effect", describe(change), step=self.step_id, **_data(change))
             self._written_down()
             self._intended.add(what)
-            if self.parts.database.now() + timedelta(seconds=self._margin) < told["lease_until"]:
+            if self.parts.database.now() + timedelta(seconds=self._margin) < lease_until:
                 return
             log.warning("the lease is nearly over after a slow commit", run=self.run_id, step=self.step_id)
         msg = "the database is too slow to hold a lease"

@@ -205,6 +205,8 @@ class Ahead:
     step: str
     scope: Mapping[str, Any]
     found: Any
+    call: Any = None
+    """The step's first call, if all that it does before an effect is to look (`controlplane.act.chain`)."""
 
     def of(self, step: str, scope: Mapping[str, Any]) -> Any | None:
         """Return what was found for the step, if it was on these values; only time may have passed."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from controlplane.act.ahead import look_ahead
+from controlplane.act.chain import perform
 from controlplane.act.engine import Memory, Parts, Pinned, Turn, Wait, Work
 from controlplane.act.keeper import LeaseKeeper
 from controlplane.act.plan import RunPlan
-from controlplane.act.sweep import sweep
+from controlplane.act.sweep import none_wait, sweep
 from controlplane.act.take_back import EngineActions, TakeBack
 from controlplane.act.turn import next_due
 from controlplane.kernel.clock import Clock
@@ -51,7 +52,7 @@ REMEMBERED = 1000
 class Executor:
     """Executes runs. Any number of them, in any number of processes, may share a database."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a worker, by name
         self,
         database: Database,
         actions: ActionRegistry,
@@ -62,13 +63,16 @@ class Executor:
         *,
         lease_seconds: float = LEASE_SECONDS,
         keep_leases: bool = True,
+        waiting: Callable[[], int] = none_wait,
     ) -> None:
         """``ports`` maps protocols to implementations; ``owner`` names this process in leases.
 
+        ``waiting`` counts the messages at the carrier that no worker has taken yet.
         ``keep_leases``: renew the lease from a thread while a call lasts, on the machine's time.
         """
         known = EngineActions(actions, TakeBack(database, actions))
         self._parts = Parts(database, known, ports, wake, clock, owner, lease_seconds)
+        self._waiting = waiting
         self._keeper = LeaseKeeper(database, lease_seconds) if keep_leases else None
         self._revisions: dict[str, Kind] = {}
         self._memory: dict[str, Memory] = {}
@@ -91,7 +95,7 @@ class Executor:
 
     def sweep(self) -> int:
         """Send again what is due and unsent; returns how many (`controlplane.act.sweep`)."""
-        return sweep(self._parts.database, self._parts.wake)
+        return sweep(self._parts.database, self._parts.wake, self._waiting)
 
     def _advance(self, run_id: str) -> None:
         started = self._parts.clock.monotonic()
@@ -102,16 +106,13 @@ class Executor:
             if run is None:
                 return
             turn = self._first(tx, run, known)
-            work = self._settle(turn)
+            work = self._settle(turn, since=started)
             turn.end()
+        settle = partial(self._settle, since=started)
         while work is not None:
-            with self._keeping(run_id, run.fence):
-                result = work.perform()
-                ahead = look_ahead(turn, work, result)
-            tired = self._parts.clock.monotonic() - started > TURN_SECONDS
+            done = perform(turn, work, settle, partial(self._keeping, run_id, run.fence))
             with self._parts.database.transaction() as tx:
-                turn = turn.after(tx, ahead)
-                work = work.record(turn, result) or self._settle(turn, tired=tired)
+                turn, work = done.write(tx)
                 turn.end()
         self._remember(turn.memory)
 
@@ -131,8 +132,12 @@ class Executor:
             del self._memory[next(iter(self._memory))]
         self._memory[memory.run.id] = memory
 
-    def _settle(self, turn: Turn, *, tired: bool = False) -> Work | None:
-        """Return the work that is due; otherwise release the run until something is."""
+    def _settle(self, turn: Turn, *, since: float) -> Work | None:
+        """Return the work that is due; otherwise release the run until something is.
+
+        ``since``: when this worker took it.
+        """
+        tired = self._parts.clock.monotonic() - since > TURN_SECONDS
         due = next_due(turn) if not tired else Wait(turn.now, turn.run.waiting)
         if not isinstance(due, Wait):
             return due

@@ -41,6 +41,7 @@ class LimitsSet(Action[LimitParameters]):
     name = "limits.set"
     parameters = LimitParameters
     reversible = True
+    looks_first = True
     permissions = admission.PERMISSIONS
     outputs: ClassVar = {
         "limit": "the zone's requests per second at the end; null for any number",

@@ -89,6 +89,7 @@ class LimitsTune(Action[TuneParameters]):
     parameters = TuneParameters
     reach = Reach.SERVING
     reversible = True
+    looks_first = True
     permissions = admission.PERMISSIONS
     references: ClassVar = {"slo": "SLO"}
     outputs: ClassVar = {

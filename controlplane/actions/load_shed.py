@@ -57,6 +57,7 @@ class LoadShed(Action[ShedParameters]):
     parameters = ShedParameters
     reach = Reach.SERVING
     reversible = True
+    looks_first = True
     permissions = admission.PERMISSIONS
     outputs: ClassVar = {
         "tiers": "the tiers that are refused at the end",

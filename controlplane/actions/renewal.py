@@ -41,6 +41,7 @@ class Renewal(Action[P]):
     """What all renewals have in common; an action says what is renewed, and how."""
 
     idempotent = False
+    looks_first = True
     past: ClassVar[str] = "restarted"
 
     @abstractmethod

@@ -36,6 +36,7 @@ class Declaration(Action[P]):
     """What all of them have in common. ``wanted`` is what shall stand: False takes away, True gives back."""
 
     reversible = True
+    looks_first = True
     wanted: ClassVar[bool]
     loses: ClassVar[Dimension] = Dimension.CAPACITY
     """What the part loses while it stands otherwise."""

@@ -67,6 +67,7 @@ class TrafficRestore(Action[RestoreParameters]):
     name = "traffic.restore"
     parameters = RestoreParameters
     reversible = True
+    looks_first = True
     permissions = weights.PERMISSIONS
     outputs: ClassVar = {
         "weight": "the zone's weight at the end",

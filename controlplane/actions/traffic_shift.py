@@ -56,6 +56,7 @@ class TrafficShift(Action[ShiftParameters]):
     name = "traffic.shift"
     parameters = ShiftParameters
     reversible = True
+    looks_first = True
     permissions = weights.PERMISSIONS
     outputs: ClassVar = {
         "weight": "the zone's weight at the end",

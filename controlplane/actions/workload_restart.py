@@ -83,6 +83,7 @@ class WorkloadRestart(Action[WorkloadRestartParameters]):
     name = "workload.restart"
     parameters = WorkloadRestartParameters
     reversible = True
+    looks_first = True
     idempotent = False
     permissions = tuple(dict.fromkeys((*replicas.PERMISSIONS, "delete core/pods")))
     outputs: ClassVar = {

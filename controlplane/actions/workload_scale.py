@@ -87,6 +87,7 @@ class WorkloadScale(Action[ScaleParameters]):
     name = "workload.scale"
     parameters = ScaleParameters
     reversible = True
+    looks_first = True
     permissions = (
         "get apps/deployments",
         "get apps/deployments/scale",

@@ -1,4 +1,9 @@
-"""Measuring both workers: messages are queued before the worker starts, so that none waits for a sender."""
+"""Measuring both workers, in turns. Messages are queued before a worker starts: none waits for a sender.
+
+A machine that others use is not as fast in one minute as in the next. So each round measures both, one
+right after the other, and what counts is the middle one of the rounds' shares. What a process does once,
+when it starts, is not counted: both are timed from when a tenth of their work is done.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ WITHIN = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Of one measurement: steps and messages per second of the engine, no-op tasks per second of its peer."""
+    """Of one round: steps a second and a message of the engine, no-op tasks a second of its peer."""
 
     steps: float
     steps_per_message: float
@@ -36,13 +41,18 @@ class Throughput:
         return self.steps / self.noops
 
 
-def measure(folder: Path, runs: int, noops: int) -> Throughput:
-    """Run both on one broker of their own. Raises `Unavailable` when a worker does not come to an end."""
-    clock = SystemClock()
-    with broker(folder, clock) as (url, _):
-        bare = _bare(url, noops)
-        steps, messages, seconds = _engine(folder, url, runs, clock)
-    return Throughput(steps / seconds, steps / messages, bare)
+def measure(folder: Path, runs: int, noops: int, rounds: int) -> list[Throughput]:
+    """Run both on one broker in each round, and return the rounds by their shares.
+
+    Raises `Unavailable` when a worker does not come to an end.
+    """
+    clock, found = SystemClock(), []
+    for number in range(rounds):
+        with broker(folder, clock) as (url, _):
+            bare = _bare(url, noops)
+            steps, messages, seconds = _engine(folder / f"bench-{number}.db", url, runs, clock)
+        found.append(Throughput(steps / seconds, steps / messages, bare))
+    return sorted(found, key=lambda each: each.share)
 
 
 def _bare(url: str, count: int) -> float:
@@ -51,28 +61,28 @@ def _bare(url: str, count: int) -> float:
             send(str(number))
     with process([*SERVE, "nothing", url, str(count)]) as worker:
         assert worker.stdout is not None  # noqa: S101 - it is a pipe
-        return (count - 1) / float(worker.stdout.readline())
+        return (count - count // 10 - 1) / float(worker.stdout.readline())
 
 
-def _engine(folder: Path, url: str, count: int, clock: Clock) -> tuple[int, int, float]:
+def _engine(file: Path, url: str, count: int, clock: Clock) -> tuple[int, int, float]:
     """Return how many steps were done with how many messages, and in how many seconds."""
-    database = Database(f"sqlite:///{folder / 'bench.db'}", clock)
+    database = Database(f"sqlite:///{file}", clock)
     with closing(database):
         database.migrate()
         with closing(Sender(url)) as send:
             ids = _start(database, send, count)
-        with process([*SERVE, "engine", f"sqlite:///{folder / 'bench.db'}", url]):
+        with process([*SERVE, "engine", f"sqlite:///{file}", url]):
             runs = _ended(database, clock)
         with database.reading() as tx:
-            steps = sum(len(tx.steps.list(run)) for run in ids)
-            fences = sum(run.fence for run in runs)
+            steps = {run: len(tx.steps.list(run)) for run in ids}
     wrong = [run for run in runs if run.state is not RunState.SUCCEEDED]
     if wrong:
         msg = f"{len(wrong)} of {count} runs did not succeed: {wrong[0].reason}"
         raise Unavailable(msg)
-    began = min(run.started_at for run in runs if run.started_at)
-    ended = max(run.ended_at for run in runs if run.ended_at)
-    return steps, fences, (ended - began).total_seconds()
+    ended = sorted((run.ended_at, run.id, run.fence) for run in runs if run.ended_at)
+    began, counted = ended[count // 10][0], ended[count // 10 + 1 :]
+    done = sum(steps[run] for _, run, _ in counted)
+    return done, sum(fence for *_, fence in counted), (ended[-1][0] - began).total_seconds()
 
 
 def _start(database: Database, send: Sender, count: int) -> list[str]:

@@ -69,4 +69,5 @@ def build_executor(settings: Settings, owner: str) -> Executor:
     database, actions = open_database(settings), action_registry()
     ports = open_ports(settings, database)
     ports[Hand] = Hand(database, actions, ports, database.clock)
-    return Executor(database, actions, ports, Sender(settings.broker), database.clock, owner)
+    sender = Sender(settings.broker)
+    return Executor(database, actions, ports, sender, database.clock, owner, waiting=sender.waiting)

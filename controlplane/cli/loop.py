@@ -16,13 +16,15 @@ def build_controller(settings: Settings, owner: str) -> Controller:
     """Build the loop over the addresses that the settings lead to."""
     database = open_database(settings)
     clock = database.clock
+    sender = Sender(settings.broker)
     return Controller(
         Parts(
             database=database,
             platform=LabPlatform(settings.platform, clock=clock),
             source=PrometheusSource(settings.prometheus, clock=clock),
             actions=action_registry(),
-            wake=Sender(settings.broker),
+            wake=sender,
+            waiting=sender.waiting,
             clock=clock,
             owner=owner,
             tick=settings.tick_seconds,

@@ -16,7 +16,7 @@ from datetime import datetime
 
 import structlog
 
-from controlplane.act.sweep import sweep
+from controlplane.act.sweep import none_wait, sweep
 from controlplane.controller import alerting
 from controlplane.controller.inputs import DocumentCache
 from controlplane.controller.tick import Asks, ServiceTick, Shared
@@ -58,6 +58,8 @@ class Parts:
     profiles: Mapping[str, profile.Profile] = field(default_factory=profile.shipped)
     prober: Callable[[Service, Clock], Asks] = Prober
     alertmanager: Alertmanager | None = None
+    waiting: Callable[[], int] = none_wait
+    """Counts the messages at the carrier that no worker has taken yet."""
 
 
 class Controller:
@@ -126,7 +128,7 @@ class Controller:
 
     def sweep(self) -> int:
         """Send what is due and unsent; returns how many runs."""
-        return sweep(self._parts.database, self._parts.wake)
+        return sweep(self._parts.database, self._parts.wake, self._parts.waiting)
 
     def compare_alerts(self) -> int:
         """Hold the alerts that stand here against Alertmanager's list; returns how many have ended."""

@@ -180,6 +180,11 @@ class Action(ABC, Generic[P]):
     """Whether doing it twice equals doing it once; others are observed before a retry."""
     reach: ClassVar[Reach] = Reach.OUT
     """What it may do at most; its `touches` stay within."""
+    looks_first: ClassVar[bool] = False
+    """Whether all that `run` does before its first ``context.effect`` is to look, whatever it is called for.
+
+    Then it may be called before its start is written down; that is done with the intent of that effect.
+    """
     permissions: ClassVar[tuple[str, ...]] = ()
     """Kubernetes permissions, ``verb group/resource``; the chart's RBAC is made of these."""
     outputs: ClassVar[Mapping[str, str]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -45,8 +45,15 @@ def _to_utc(value: datetime | None) -> datetime | None:
 
 def _to_text(value: datetime | None) -> str | None:
     """Write a time as SQLAlchemy does for SQLite, several times as fast: there are dozens in a step."""
-    utc = value if value is None or value.tzinfo is UTC else _to_utc(value)
-    return None if utc is None else utc.isoformat(" ", "microseconds")[:_ZONE]
+    return None if value is None else _text_of(value)
+
+
+@lru_cache(maxsize=8)
+def _text_of(value: datetime) -> str:
+    """Return the text of a time; most of a transaction's are its own one time."""
+    utc = value if value.tzinfo is UTC else _to_utc(value)
+    assert utc is not None, "a time is not None"  # noqa: S101
+    return utc.isoformat(" ", "microseconds")[:_ZONE]
 
 
 def _from_text(text: str | None) -> datetime | None:

@@ -115,7 +115,12 @@ _AHEAD = (
 )
 _MINE = (runs.c.id == bindparam("b_id"), runs.c.fence == bindparam("b_fence"))
 _STATE = select(runs.c.state).where(runs.c.id == bindparam("b_id"))
-_UNSENT = or_(runs.c.sent_at.is_(None), runs.c.sent_at < runs.c.due_at, runs.c.sent_at <= bindparam("b_lost"))
+_UNSENT = or_(
+    runs.c.sent_at.is_(None),
+    runs.c.sent_at < runs.c.due_at,
+    runs.c.sent_at < runs.c.lease_until,  # its message arrived, and who had it is gone
+    runs.c.sent_at <= bindparam("b_lost"),
+)
 _DUE = (
     select(runs.c.id)
     .where(runs.c.due_at <= _NOW, _FREE, _UNSENT)

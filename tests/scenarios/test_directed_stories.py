@@ -69,8 +69,8 @@ WAIT: dict[str, Any] = {"id": "wait", "uses": "wait"}
 FAIL: dict[str, Any] = {"id": "fail", "uses": "fail"}
 RESTART: dict[str, Any] = {"id": "restart", "uses": "replica.restart", "with": {"replica": "replica-b1-0"}}
 
-BEFORE_THE_EFFECT, AFTER_THE_EFFECT = 7, 8
-"""The points of a first turn whose first step makes an effect: three commits pass before that."""
+BEFORE_THE_EFFECT, AFTER_THE_EFFECT = 5, 6
+"""The points of a first turn whose first step makes an effect: two commits pass before that."""
 
 
 def playbook(*steps: dict[str, Any], name: str = "one", **spec: Any) -> Playbook:

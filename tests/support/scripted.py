@@ -54,6 +54,7 @@ class Scripted(Action[ScriptParameters]):
         )
         self.idempotent = traits.pop("idempotent", True)  # type: ignore[misc]
         self.reversible = traits.pop("reversible", True)  # type: ignore[misc]
+        self.looks_first = traits.pop("looks_first", False)  # type: ignore[misc]
         self.reach = traits.pop("reach", Reach.OUT)  # type: ignore[misc]
         self.calls: list[tuple[int, dict[str, Any]]] = []
         self.looks = 0

@@ -172,6 +172,14 @@ def test_without_a_broker_runs_start_and_go_on_when_it_is_back(stage: Stage) -> 
     assert stage.effects(run) == list(range(1, STAGES + 1))
 
 
+def test_a_sender_counts_the_messages_that_wait(stage: Stage) -> None:
+    sender = Sender(stage.broker)
+    assert sender.waiting() == 0
+    for number in range(3):
+        sender(f"run-{number}")
+    assert sender.waiting() == 3
+
+
 def test_a_sender_survives_a_restart_of_the_broker(stage: Stage) -> None:
     sender = Sender(stage.broker)
     sender("run-1")

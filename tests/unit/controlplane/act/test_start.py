@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from controlplane.act.start import StartRequest, resolve_inputs, start_run
+from controlplane.act.sweep import sweep
 from controlplane.kernel.errors import InvalidInput, NotFound
 from controlplane.model.playbook import Input, Playbook
 from controlplane.model.states import StepState
-from tests.support.rig import Rig
+from tests.support.rig import Crash, Rig
 from tests.support.scripted import Scripted, step
 from tests.support.steps import SERVICE
 
@@ -56,6 +57,29 @@ def test_a_run_whose_message_is_lost_is_sent_again(tmp_path: Path) -> None:
     rig.clock.advance(10.0)
     assert rig.executor.sweep() == 1
     assert rig.woken == [run.id]
+
+
+def test_while_messages_wait_at_the_carrier_an_old_one_is_taken_to_wait_among_them(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, Scripted("first"))
+    run = rig.start(step("first"))
+    rig.clock.advance(20.0)
+    assert sweep(rig.database, rig.woken.append, lambda: 700) == 0
+    assert sweep(rig.database, rig.woken.append, lambda: 0) == 1
+    rig.clock.advance(120.0)
+    assert sweep(rig.database, rig.woken.append, lambda: 700) == 1
+    assert rig.woken == [run.id] * 3
+
+
+def test_what_a_lost_worker_held_is_sent_again_however_many_messages_wait(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, Scripted("first"))
+    run = rig.start(step("first"))
+    rig.crash(at=2)
+    with pytest.raises(Crash):
+        rig.executor.advance(run.id)
+    rig.survive()
+    assert sweep(rig.database, rig.woken.append, lambda: 700) == 1
+    assert rig.woken == [run.id]
+    assert sweep(rig.database, rig.woken.append, lambda: 700) == 0
 
 
 def test_a_run_must_pin_a_service_that_is_known(tmp_path: Path) -> None:

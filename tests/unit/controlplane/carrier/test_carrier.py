@@ -28,4 +28,6 @@ def test_a_sender_fails_fast_when_the_broker_is_down() -> None:
     for _ in range(2):
         with pytest.raises(Unavailable):
             sender("run-1")
+        with pytest.raises(Unavailable):
+            sender.waiting()
     sender.close()
