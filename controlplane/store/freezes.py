@@ -4,30 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Index, Table, bindparam, or_, select, update
+from sqlalchemy import bindparam, or_, select, update
 
 from controlplane.kernel.errors import NotFound
 from controlplane.model.records import Freeze
 from controlplane.model.states import IncidentState
-from controlplane.store.columns import name_column as _name
-from controlplane.store.columns import text_column as _text
-from controlplane.store.columns import time_column as _time
-from controlplane.store.tables import incidents, metadata
+from controlplane.store.tables import freezes, incidents
 from controlplane.store.unit import Repository
-
-freezes = Table(
-    "freezes",
-    metadata,
-    _name("id", primary_key=True),
-    _name("service"),
-    _name("reason"),
-    _name("by"),
-    _text("incident", None),
-    _time("created_at", required=True),
-    _time("expires_at", required=True),
-    _time("lifted_at"),
-    Index(None, "service", "expires_at"),
-)
 
 _OVER = select(incidents.c.id).where(incidents.c.state == IncidentState.RESOLVED.value)
 

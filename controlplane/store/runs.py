@@ -15,12 +15,9 @@ from typing import Any
 
 from pydantic import Field
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Executable,
-    ForeignKey,
     Select,
-    Table,
     Text,
     Update,
     and_,
@@ -37,19 +34,11 @@ from sqlalchemy import (
 from controlplane.kernel.errors import Fenced, NotFound
 from controlplane.model.records import Run, RunKind, StopRequest
 from controlplane.model.states import RunState, is_final
-from controlplane.store.columns import Instant, json_column
-from controlplane.store.tables import metadata, runs
+from controlplane.store.columns import Instant
+from controlplane.store.tables import plans, runs
 from controlplane.store.unit import Repository, Row, Unit, given, matching
 
 LEASE_SECONDS = 15.0
-
-plans = Table(
-    "plans",
-    metadata,
-    Column("run", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
-    json_column("body"),
-)
-"""What each run executes, `controlplane.act.plan.RunPlan`: written once, no part of a row that changes."""
 
 ACTIVE_STATES = tuple(state.value for state in RunState if not is_final(state))
 _ACTIVE = or_(*(runs.c.state == state for state in ACTIVE_STATES))
