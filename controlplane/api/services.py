@@ -13,6 +13,7 @@ from controlplane.kernel.clock import Clock
 from controlplane.kernel.errors import Problem
 from controlplane.model.preview import PlaybookPlan
 from controlplane.model.records import Run
+from controlplane.model.rehearsal import CaseResult
 from controlplane.store.database import Database
 
 Files = Sequence[tuple[str, str]]
@@ -30,7 +31,7 @@ class ByHand(Protocol):
 class Author(Protocol):
     """What a writer of playbooks needs beside a check."""
 
-    def rehearse(self, files: Files) -> Sequence[Mapping[str, Any]]:
+    def rehearse(self, files: Files) -> Sequence[CaseResult]:
         """Play the tests among the files, and return each case's result."""
         ...
 

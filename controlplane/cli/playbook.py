@@ -17,7 +17,7 @@ from controlplane.kernel.clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from controlplane.rehearsal.report import CaseResult
+    from controlplane.model.rehearsal import CaseResult
     from controlplane.rehearsal.suite import Suite
 
 HELP = "Work with playbooks: write them, test them offline, look at what they would do, run them by hand."
@@ -80,7 +80,7 @@ def run_tests(
                 "passed": len(results) - len(failed),
                 "failed": len(failed),
                 "seconds": round(seconds, 3),
-                "cases": [result.to_json() for result in results],
+                "cases": [result.model_dump(mode="json", by_alias=True) for result in results],
             }
         )
     elif output is TestFormat.JUNIT:
@@ -126,8 +126,8 @@ def _tell(results: Sequence[CaseResult], failed: int, seconds: float) -> None:
             out.print(f"        {result.error}", style="red", markup=False, soft_wrap=True)
             continue
         out.print("        - expected, + what came of it", style="dim", markup=False)
-        for mark, text in result.lines:
-            out.print(f"      {mark} {text}", style=_STYLES[mark], markup=False, soft_wrap=True)
+        for line in result.difference:
+            out.print(f"      {line}", style=_STYLES[line[0]], markup=False, soft_wrap=True)
         out.print(f"        {result.why}", style="yellow", markup=False, soft_wrap=True)
     total = f"{len(results) - failed} passed" + (f", {failed} failed" if failed else "")
     out.print(f"{total} in {seconds:.2f} s", style="bold red" if failed else "bold green")

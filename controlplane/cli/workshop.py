@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controlplane.api.services import Files
 from controlplane.kernel.errors import InvalidInput
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from controlplane.act.byhand import Ask, Hand
     from controlplane.model.preview import PlaybookPlan
     from controlplane.model.records import Run
+    from controlplane.model.rehearsal import CaseResult
     from controlplane.settings import Settings
     from controlplane.store.database import Database
 
@@ -54,7 +55,7 @@ class LateHand:
 class Workshop:
     """Rehearsals and skeletons."""
 
-    def rehearse(self, files: Files) -> Sequence[Mapping[str, Any]]:
+    def rehearse(self, files: Files) -> Sequence[CaseResult]:
         """Play the tests among the files, one after the other in this process."""
         from controlplane.bootstrap.documents import action_registry, check_texts
         from controlplane.rehearsal.report import rehearse
@@ -65,7 +66,7 @@ class Workshop:
         if cases > MOST_CASES:
             msg = f"{cases} cases are too many for one request, {MOST_CASES} at most"
             raise InvalidInput(msg, hint="run `fleetward playbook test` where the files lie")
-        return [result.to_json() for result in rehearse(found, action_registry(), hands=1)]
+        return rehearse(found, action_registry(), hands=1)
 
     def begin(self, name: str) -> Mapping[str, str]:
         """Return a playbook to begin with, and its test."""

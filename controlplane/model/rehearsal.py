@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, computed_field, model_validator
 
 from controlplane.model.action import Dimension
 from controlplane.model.base import Duration, Mode, Model, Name
@@ -345,3 +345,26 @@ class PlaybookTest(Kind):
 
     kind: Literal["PlaybookTest"] = "PlaybookTest"
     spec: PlaybookTestSpec
+
+
+class CaseResult(Model):
+    """What came of one case. ``difference``: what was expected and what came, empty when it passed.
+
+    A line of it begins with ``-`` (expected, and did not come), ``+`` (came, and was not expected) or a space
+    (both). ``why`` explains it; ``error``: the case could not be played.
+    """
+
+    file: str
+    line: int
+    playbook: str
+    name: str
+    difference: tuple[str, ...] = ()
+    why: str = ""
+    error: str = ""
+    virtual_seconds: float = 0.0
+    seconds: Annotated[float, PlainSerializer(lambda value: round(value, 4))] = 0.0
+
+    @computed_field  # type: ignore[prop-decorator]  # pydantic says so itself
+    @property
+    def passed(self) -> bool:
+        return not self.difference and not self.error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any
 from xml.etree import ElementTree as ET  # only written, never read
@@ -12,7 +11,8 @@ from xml.etree import ElementTree as ET  # only written, never read
 from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.errors import FleetwardError
 from controlplane.model.action import ActionRegistry
-from controlplane.rehearsal.compare import Line, difference, explanation
+from controlplane.model.rehearsal import CaseResult
+from controlplane.rehearsal.compare import difference, explanation
 from controlplane.rehearsal.runner import Stage
 from controlplane.rehearsal.suite import Suite
 
@@ -21,39 +21,6 @@ FEW = 16
 
 _CLOCK = SystemClock()
 """Only to say how long a case took; within a case time is virtual."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """One case. ``lines``: the difference, empty when it passed. ``why``: what explains it."""
-
-    file: str
-    line: int
-    playbook: str
-    name: str
-    lines: tuple[Line, ...] = ()
-    why: str = ""
-    error: str = ""
-    virtual_seconds: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def passed(self) -> bool:
-        return not self.lines and not self.error
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "line": self.line,
-            "playbook": self.playbook,
-            "name": self.name,
-            "passed": self.passed,
-            "difference": [f"{mark} {text}" for mark, text in self.lines],
-            "why": self.why,
-            "error": self.error,
-            "virtualSeconds": self.virtual_seconds,
-            "seconds": round(self.seconds, 4),
-        }
 
 
 Places = Sequence[tuple[Suite, int]]
@@ -116,10 +83,10 @@ def _result(stage: Stage, suite: Suite, index: int) -> CaseResult:
         ending = stage.play(suite, case)
     except FleetwardError as error:
         return CaseResult(**place, error=str(error), seconds=_CLOCK.monotonic() - began)
-    lines = tuple(difference(case.expect, ending))
+    lines = tuple(f"{mark} {text}" for mark, text in difference(case.expect, ending))
     return CaseResult(
         **place,
-        lines=lines,
+        difference=lines,
         why=explanation(ending) if lines else "",
         virtual_seconds=ending.seconds,
         seconds=_CLOCK.monotonic() - began,
@@ -139,7 +106,7 @@ def junit(results: Sequence[CaseResult]) -> str:
             name=playbook,
             file=file,
             tests=str(len(cases)),
-            failures=str(sum(bool(case.lines) for case in cases)),
+            failures=str(sum(bool(case.difference) for case in cases)),
             errors=str(sum(bool(case.error) for case in cases)),
             time=f"{sum(case.seconds for case in cases):.3f}",
         )
@@ -155,8 +122,8 @@ def junit(results: Sequence[CaseResult]) -> str:
             )
             if case.error:
                 ET.SubElement(element, "error", message=case.error)
-            elif case.lines:
+            elif case.difference:
                 failure = ET.SubElement(element, "failure", message=case.why)
-                failure.text = "\n".join(f"{mark} {text}" for mark, text in case.lines)
+                failure.text = "\n".join(case.difference)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

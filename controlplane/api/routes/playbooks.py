@@ -15,7 +15,6 @@ from controlplane.api.auth import Given, Operator
 from controlplane.api.problems import SignedOut, responses
 from controlplane.api.services import Author, ByHand, Files, Services
 from controlplane.api.views.playbooks import (
-    CaseView,
     FilesRequest,
     FileText,
     Finding,
@@ -65,7 +64,7 @@ def test(body: FilesRequest, services: Given, _who: Operator) -> RehearsalResult
     judged = _judged(services, body.texts)
     if not judged.valid:
         return RehearsalResult(valid=False, diagnostics=judged.diagnostics)
-    cases = tuple(CaseView.model_validate(each) for each in _author(services).rehearse(body.texts))
+    cases = tuple(_author(services).rehearse(body.texts))
     passed = sum(case.passed for case in cases)
     return RehearsalResult(
         valid=True,

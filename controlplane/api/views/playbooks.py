@@ -8,6 +8,7 @@ from pydantic import Field
 
 from controlplane.model.base import Model
 from controlplane.model.records import Record
+from controlplane.model.rehearsal import CaseResult
 
 MAX_TEXT = 1024 * 1024
 
@@ -76,21 +77,6 @@ class ValidateResult(Model):
     diagnostics: tuple[Finding, ...]
 
 
-class CaseView(Model):
-    """One case of a PlaybookTest. ``difference``: what was expected and what came, empty when it passed."""
-
-    file: str
-    line: int
-    playbook: str
-    name: str
-    passed: bool
-    difference: tuple[str, ...] = ()
-    why: str = ""
-    error: str = ""
-    virtual_seconds: float = 0.0
-    seconds: float = 0.0
-
-
 class RehearsalResult(Model):
     """``passed`` and ``failed`` count cases; none is played while a file is not valid."""
 
@@ -98,7 +84,7 @@ class RehearsalResult(Model):
     diagnostics: tuple[Finding, ...]
     passed: int = 0
     failed: int = 0
-    cases: tuple[CaseView, ...] = ()
+    cases: tuple[CaseResult, ...] = ()
 
 
 class FormatResult(Model):

@@ -1008,10 +1008,13 @@ export interface components {
             zonesOutAfter: number;
         };
         /**
-         * CaseView
-         * @description One case of a PlaybookTest. ``difference``: what was expected and what came, empty when it passed.
+         * CaseResult
+         * @description What came of one case. ``difference``: what was expected and what came, empty when it passed.
+         *
+         *     A line of it begins with ``-`` (expected, and did not come), ``+`` (came, and was not expected) or a space
+         *     (both). ``why`` explains it; ``error``: the case could not be played.
          */
-        CaseView: {
+        CaseResult: {
             /**
              * Difference
              * @default []
@@ -1029,7 +1032,7 @@ export interface components {
             /** Name */
             name: string;
             /** Passed */
-            passed: boolean;
+            readonly passed: boolean;
             /** Playbook */
             playbook: string;
             /**
@@ -2433,7 +2436,7 @@ export interface components {
              * Cases
              * @default []
              */
-            cases: components["schemas"]["CaseView"][];
+            cases: components["schemas"]["CaseResult"][];
             /** Diagnostics */
             diagnostics: components["schemas"]["Finding"][];
             /**

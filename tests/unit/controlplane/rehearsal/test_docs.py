@@ -19,7 +19,7 @@ def test_the_example_passes() -> None:
     bundle = load_bundle([("evacuate.yaml", PLAYBOOK), ("evacuate.test.yaml", TEST)]).raise_problems()
     results = rehearse(suites(bundle), action_registry())
     assert len(results) == 4
-    assert {one.name: [*one.lines, one.error] for one in results if not one.passed} == {}
+    assert {one.name: [*one.difference, one.error] for one in results if not one.passed} == {}
 
 
 @pytest.mark.timeout(60)
@@ -30,7 +30,7 @@ def test_the_example_of_a_difference_is_one() -> None:
     late = TEST.replace(order, "").replace(place, place + order, 1)
     bundle = load_bundle([("evacuate.yaml", PLAYBOOK), ("evacuate.test.yaml", late)]).raise_problems()
     (result,) = [one for one in rehearse(suites(bundle), action_registry(), "loses") if not one.passed]
-    marked = [mark for mark, text in result.lines if "id: tell" in text]
+    marked = [line[0] for line in result.difference if "id: tell" in line]
     assert marked == ["+", "-"]
     lines = [line.lstrip() for line in PAGE.splitlines() if "{id: tell, is: succeeded}" in line]
     shown = [line for line in lines if line[:2] in {"+ ", "- "}]

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[4] / "playbooks"
 @pytest.mark.timeout(120)  # every case of every shipped playbook
 def test_every_case_of_the_shipped_playbooks_passes() -> None:
     results = rehearse(suites(load_files([FOLDER], tests=True).raise_problems()), action_registry())
-    failed = {f"{one.playbook}: {one.name}": [*one.lines, one.why, one.error] for one in results}
+    failed = {f"{one.playbook}: {one.name}": [*one.difference, one.why, one.error] for one in results}
     assert {name: why for name, why in failed.items() if why != ["", ""]} == {}
 
 
@@ -42,7 +42,9 @@ def test_cases_that_share_the_cores_come_out_as_those_that_do_not(monkeypatch: p
     def played(few: int) -> list[tuple[object, ...]]:
         monkeypatch.setattr(report, "FEW", few)
         results = rehearse(loaded, action_registry(), "cache-prewarm")
-        return [(one.name, one.line, one.lines, one.why, one.error, one.virtual_seconds) for one in results]
+        return [
+            (one.name, one.line, one.difference, one.why, one.error, one.virtual_seconds) for one in results
+        ]
 
     alone, shared = played(1000), played(3)
     assert len(alone) >= 6
