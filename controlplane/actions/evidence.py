@@ -100,13 +100,20 @@ def clients_of(
     return Evidence(True, "no SLO is broken, with too few requests to judge one")
 
 
-def objective_at(slo: str, target: Target, context: ActionContext, *, since: datetime) -> SignalState | None:
-    """Return how an SLO stands at exactly ``target`` on samples from ``since`` on; None: not known (yet)."""
+def objective_at(
+    slo: str, target: Target, context: ActionContext, *, since: datetime | None
+) -> SignalState | None:
+    """Return how an SLO stands at exactly ``target``; None: not known (yet).
+
+    ``since``: only on samples from then on; None: on whatever its window holds.
+    """
     snapshot, _ = _fresh(context)
     if snapshot is None:
         return None
     state = snapshot.signals.get(str(Signal("slo", slo, target)))
-    return state if state is not None and state.good is not None and state.since >= since else None
+    if state is None or state.good is None or (since is not None and state.since < since):
+        return None
+    return state
 
 
 def measured_at(target: Target, context: ActionContext, *, since: datetime) -> Evidence:

@@ -106,7 +106,7 @@ class LimitsTune(Action[TuneParameters]):
     def plan(self, parameters: TuneParameters, context: ActionContext) -> list[Change]:
         target = admission.zone_of(parameters.zone, context)
         present = admission.limit_of(target)(admission.read(context))
-        seen = objective_at(parameters.slo, target, context, since=_ever(context))
+        seen = objective_at(parameters.slo, target, context, since=None)
         first = "unknown yet" if seen is None else _next(present, seen, parameters)
         return [] if first == present else [Change(target, admission.LIMIT, present, first)]
 
@@ -139,7 +139,7 @@ class LimitsTune(Action[TuneParameters]):
             "round": 0,
             "lowest": None,
             "highest": None,
-            "since": to_rfc3339(_ever(context)),
+            "since": None,  # no limit of ours stands yet: every sample counts
             "ends": to_rfc3339(now + timedelta(seconds=parameters.within)),
         }
         return Again(0.0, state, f"{target.name} is at {before}")
@@ -152,7 +152,8 @@ class LimitsTune(Action[TuneParameters]):
         if present != ours:
             message = f"limit of {target.name} is {present!r}: somebody else has set it"
             return Failed(FailureKind.PERMANENT, message, {"found": present})
-        seen = objective_at(parameters.slo, target, context, since=datetime.fromisoformat(state["since"]))
+        since = None if state["since"] is None else datetime.fromisoformat(state["since"])
+        seen = objective_at(parameters.slo, target, context, since=since)
         if now >= datetime.fromisoformat(state["ends"]):
             return self._over(parameters, state)
         if seen is None:
@@ -238,8 +239,3 @@ def _bound(limit: float, parameters: TuneParameters) -> int:
 def _said(seen: SignalState) -> str:
     value = "unknown" if seen.value is None else f"{seen.value:.3g}"
     return f"{value} of {_rate(seen):.3g} requests/s in time, {seen.objective:.3g} wanted"
-
-
-def _ever(context: ActionContext) -> datetime:
-    """Return a moment that no sample is older than."""
-    return context.clock.now() - timedelta(days=1)

@@ -30,6 +30,7 @@ class Zone:
     offered: float = 30.0
     capacity: float = 12.0
     known: bool = True
+    window: float = WINDOW
 
     def latest(self, service: str) -> SignalsSnapshot | None:
         now = self.step.clock.now()
@@ -40,8 +41,8 @@ class Zone:
             good=share >= 0.95 if self.known else None,
             value=share,
             objective=0.95,
-            samples=min(let_in, self.capacity) * WINDOW,
-            since=now - timedelta(seconds=WINDOW),
+            samples=min(let_in, self.capacity) * self.window,
+            since=now - timedelta(seconds=self.window),
             until=now,
         )
         return SignalsSnapshot(at=now, evaluated_at=now, signals={f"slo:ttft@{ZONE}": state})
@@ -98,6 +99,14 @@ def test_it_follows_a_zone_that_becomes_slower_and_faster_again() -> None:
     assert fast is not None
     assert 4 <= slow <= 6
     assert 17 <= fast <= 23
+
+
+@pytest.mark.parametrize("window", [6.0, 3600.0, 3 * 86400.0])
+def test_the_first_limit_rests_on_whatever_the_window_of_the_objective_holds(window: float) -> None:
+    step, zone = tune()
+    zone.window = window
+    live(step, 1)
+    assert limit(step) == 12
 
 
 def test_it_limits_nobody_while_the_objective_is_kept() -> None:
