@@ -35,6 +35,7 @@ pytestmark = [
 ]
 
 INTERVAL = 0.5
+TOKENS = "vllm:generation_tokens_total"
 ZONE, NODE, NAME = "zone-a", "node-a1", "replica-a1-0"
 
 
@@ -114,6 +115,17 @@ class Stage:
         found = self.observe()
         return next(state.state for state in found.sources if state.name == "engine")
 
+    def spend(self, tokens: float) -> None:
+        """Let the engine make tokens, and wait until Prometheus has them."""
+        self.exporter.tokens += tokens
+        wait_for(lambda: self.prometheus.number(TOKENS) == self.exporter.tokens)
+
+    def wait_for_sample(self) -> None:
+        """Wait until Prometheus has a sample that it has not now."""
+        newest = f"max(timestamp({TOKENS}))"
+        had = self.prometheus.number(newest)
+        wait_for(lambda: self.prometheus.number(newest) > had)
+
     def total(self) -> float:
         """Return the tokens that the observer has counted so far."""
         rate = self.observer.measures.rate("generation_tokens", self.replica)
@@ -174,17 +186,16 @@ def test_a_take_over_finds_its_windows_warm_and_as_they_were(stage: Stage) -> No
     between = 0.0
     for _ in range(2):
         for _ in range(6):
-            stage.exporter.tokens += 100.0
-            time.sleep(INTERVAL)
+            stage.spend(100.0)
             stage.observe()
         for turn in range(6):
-            time.sleep(INTERVAL)
+            stage.wait_for_sample()
             between = between or (datetime.now(UTC).timestamp() if turn == 3 else 0.0)
             stage.observe()
     before, fresh = stage.observer, stage.new_observer()
     fresh.rebuild(datetime.now(UTC), stage.topology, None)
     for _ in range(2):
-        time.sleep(INTERVAL)
+        stage.wait_for_sample()
         now = datetime.now(UTC)
         for observer in (before, fresh):
             observer.observe(now, stage.topology, None)
