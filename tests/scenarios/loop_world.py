@@ -33,6 +33,7 @@ from controlplane.store.halt_port import StoreHalts
 from controlplane.store.runs import RunQuery
 from controlplane.store.signals import StoreSignals
 from tests.scenarios.loop_sight import Metricsource, ScriptedProber, SeenPlatform
+from tests.support.chat_documents import SERVICE, hung_replica, joined, policy, slo, zone_failover
 from tests.support.rig import fresh_database
 from tests.support.steps import Numbers, Outbox
 
@@ -42,55 +43,7 @@ ITL = "vllm:inter_token_latency_seconds_bucket"
 TTFT = "vllm:time_to_first_token_seconds_bucket"
 BOUNDS = {ITL: (0.01, 0.025, 0.05, 0.075, 0.1), TTFT: (0.1, 0.5, 1.0, 2.5)}
 
-DOCUMENTS = """
-apiVersion: fleetward.dev/v1
-kind: Service
-metadata: {name: chat}
-spec:
-  model: m
-  zones: [{name: zone-a}, {name: zone-b}, {name: zone-c}]
----
-apiVersion: fleetward.dev/v1
-kind: Policy
-metadata: {name: policy}
-spec: {mode: MODE}
----
-apiVersion: fleetward.dev/v1
-kind: SLO
-metadata: {name: chat-itl}
-spec:
-  service: chat
-  indicator: itl
-  threshold: 50ms
-  target: 95%
-  by: [service, zone]
-  fast: {window: 6s, below: 85%, minSamples: 50}
----
-apiVersion: fleetward.dev/v1
-kind: SLO
-metadata: {name: chat-availability}
-spec:
-  service: chat
-  indicator: availability
-  target: 99%
-  by: [service, node]
-  fast: {window: 6s, below: 60%, minSamples: 2}
----
-apiVersion: fleetward.dev/v1
-kind: Playbook
-metadata: {name: zone-failover}
-spec:
-  triggers:
-    - {type: slo, slo: chat-itl, by: zone}
-    - {type: slo, slo: chat-availability, by: zone}
-  when: incident.zone in service.zones
-  throttle: {onceWithin: 5m, groupBy: [service, zone]}
-  concurrency: {group: "service/{{ service.name }}", onConflict: queue}
-  steps:
-    - {id: shift, uses: traffic.shift, with: {zone: "{{ incident.zone }}", weight: 0}}
-  verify:
-    - {signal: trigger, within: 1m, for: 4s}
----
+_ZONE_FAILBACK = """
 apiVersion: fleetward.dev/v1
 kind: Playbook
 metadata: {name: zone-failback}
@@ -101,19 +54,8 @@ spec:
   concurrency: {group: "service/{{ service.name }}", onConflict: queue}
   steps:
     - {id: restore, uses: traffic.restore, with: {zone: "{{ incident.zone }}", stages: [25, 100], hold: 6s}}
----
-apiVersion: fleetward.dev/v1
-kind: Playbook
-metadata: {name: hung-replica}
-spec:
-  triggers:
-    - {type: threshold, indicator: stalled, above: 0.5, by: replica, evacuated: true}
-  throttle: {onceWithin: 2m, groupBy: [service, replica]}
-  steps:
-    - {id: restart, uses: replica.restart, with: {target: "{{ incident.target }}"}}
-  verify:
-    - {signal: trigger, within: 1m, for: 4s}
----
+"""
+_NODE_NOTICE = """
 apiVersion: fleetward.dev/v1
 kind: Playbook
 metadata: {name: node-notice}
@@ -123,6 +65,19 @@ spec:
   steps:
     - {id: wait, uses: query.wait, with: {query: "vector(1)", condition: result > 5}}
 """
+
+DOCUMENTS = joined(
+    SERVICE,
+    policy("MODE"),
+    slo("itl", "95%", "window: 6s, below: 85%, minSamples: 50", threshold="50ms"),
+    slo("availability", "99%", "window: 6s, below: 60%, minSamples: 2", by=("service", "node")),
+    zone_failover(["slo: chat-itl", "slo: chat-availability"], "5m", "4s"),
+    _ZONE_FAILBACK,
+    hung_replica(
+        "2m", evacuated=", evacuated: true", rest="  verify:\n    - {signal: trigger, within: 1m, for: 4s}\n"
+    ),
+    _NODE_NOTICE,
+)
 
 
 class World:

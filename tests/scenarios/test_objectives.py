@@ -10,15 +10,9 @@ from controlplane.model.states import IncidentState
 from controlplane.model.target import Target
 from controlplane.store.objectives import objective
 from tests.scenarios.loop_world import TICK, World
+from tests.support.chat_documents import SERVICE, joined
 
-DOCUMENTS = """
-apiVersion: fleetward.dev/v1
-kind: Service
-metadata: {name: chat}
-spec:
-  model: m
-  zones: [{name: zone-a}, {name: zone-b}, {name: zone-c}]
----
+_OBJECTIVES = """
 apiVersion: fleetward.dev/v1
 kind: SLO
 metadata: {name: clients}
@@ -42,6 +36,7 @@ spec:
   minEvents: 2
   tiers: [{name: page, factor: 10, long: 2m, short: 30s}]
 """
+DOCUMENTS = joined(SERVICE, _OBJECTIVES)
 WHOLE = Target("chat", "local")
 
 
