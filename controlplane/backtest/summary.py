@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from controlplane.backtest.fleet import RecordedFleet
@@ -14,8 +15,8 @@ from controlplane.model.records import Decision, Incident, Verdict
 from controlplane.model.triggers.threshold import THRESHOLD
 from controlplane.store.transaction import Transaction
 
-MOST = 100_000
-"""Rows that are read of a kind."""
+ALL = sys.maxsize
+"""Rows that are read of a kind: the store is the backtest's own, and what was left out would be denied."""
 MOST_MISSES = 20
 """Near misses that are told of a service."""
 
@@ -23,9 +24,9 @@ MOST_MISSES = 20
 def incidents(tx: Transaction, worst: Mapping[str, float]) -> tuple[Fired, ...]:
     """Return the incidents that fired, the oldest first, each with what was decided about it."""
     decisions: dict[str, list[Decision]] = {}
-    for decision in tx.decisions.list(limit=MOST):
+    for decision in tx.decisions.list(limit=ALL):
         decisions.setdefault(decision.incident or "", []).append(decision)
-    found = {each.id: each for each in tx.incidents.list(limit=MOST)}
+    found = {each.id: each for each in tx.incidents.list(limit=ALL)}
     return tuple(
         _fired(tx, each, found, decisions.get(each.id, ()), worst.get(each.id))
         for each in sorted(found.values(), key=lambda incident: (incident.opened_at, incident.signal))
@@ -35,7 +36,7 @@ def incidents(tx: Transaction, worst: Mapping[str, float]) -> tuple[Fired, ...]:
 
 def scheduled(tx: Transaction) -> tuple[Answer, ...]:
     """Return what the clock called for."""
-    found = [each for each in tx.decisions.list(limit=MOST) if each.incident is None]
+    found = [each for each in tx.decisions.list(limit=ALL) if each.incident is None]
     return _answers(found)
 
 

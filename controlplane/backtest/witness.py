@@ -2,7 +2,8 @@
 
 Each signal's nearness is the share of what it takes that was reached: of the bad events that the fast tier
 asks for, of a burn rate's factor, of a threshold. It begins to count at three quarters, and is over when it
-falls under half. Where something fired about the same place meanwhile, it was no near miss.
+falls under half, or when nothing is heard of it any more. Where something fired about the same place
+meanwhile, it was no near miss.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ NEAR, OVER = 0.75, 0.5
 """Shares of what it takes at which a near miss begins, and ends."""
 BURNS_EVERY = timedelta(minutes=5)
 """How often burn rates are looked at for it: their windows are minutes and hours."""
+LAPSES = 2 * BURNS_EVERY
+"""After so long without a word on how near it is, a near miss is over too: what comes next is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,8 @@ class Witness:
 
     def close(self) -> list[NearMiss]:
         """Return the near misses, the nearest first."""
-        self.misses += [each for each in self._near.values() if not each.fired]
-        self._near.clear()
+        for key in list(self._near):
+            self._end(key)
         return sorted(self.misses, key=lambda each: (-each.peak.share, each.since))
 
     def _watch_sources(self, concluded: Conclusion, now: datetime) -> None:
@@ -138,6 +141,8 @@ class Witness:
                     yield Reached(verdict.signal, tier.name, rate / tier.factor, rate, tier.factor)
 
     def _approach(self, reached: Sequence[Reached], incidents: Sequence[Incident], now: datetime) -> None:
+        for key in [key for key, known in self._near.items() if now - known.until > LAPSES]:
+            self._end(key)
         firing = [Signal.parse(each.signal) for each in incidents if each.fired_at is not None]
         for found in reached:
             key = (found.signal, found.way)
@@ -145,8 +150,7 @@ class Witness:
             if known is None and found.share < NEAR:
                 continue
             if found.share < OVER:
-                del self._near[key]
-                self.misses += [known] if known is not None and not known.fired else []
+                self._end(key)
                 continue
             if known is None:
                 known = self._near[key] = NearMiss(found, now, now, now)
@@ -154,6 +158,11 @@ class Witness:
             if found.share > known.peak.share:
                 known.peak, known.at = found, now
             known.fired = known.fired or any(_is_about(found.signal, signal) for signal in firing)
+
+    def _end(self, key: tuple[Signal, str]) -> None:
+        known = self._near.pop(key)
+        if not known.fired:
+            self.misses.append(known)
 
 
 def _reached(verdict: Verdict, slos: Mapping[str, Slo]) -> Reached | None:
@@ -171,8 +180,9 @@ def _reached(verdict: Verdict, slos: Mapping[str, Slo]) -> Reached | None:
     if signal.kind == THRESHOLD:
         above = ">" in signal.name
         whole, part = (state.objective, state.value) if above else (state.value, state.objective)
-        return Reached(signal, THRESHOLD, part / whole, state.value, state.objective) if whole > 0 else None
-    return Reached(signal, signal.kind, 1.0, state.value, state.objective) if verdict.bad else None
+        share = part / whole if whole > 0 else float(verdict.bad)  # of nothing there is no share
+        return Reached(signal, THRESHOLD, share, state.value, state.objective)
+    return Reached(signal, signal.kind, float(verdict.bad), state.value, state.objective)
 
 
 def _is_of(verdict: Verdict, slo: Slo) -> bool:
