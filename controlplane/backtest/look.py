@@ -19,17 +19,20 @@ from controlplane.controller.inputs import Documents
 from controlplane.controller.standing import Standing
 from controlplane.controller.tick import Conclusion, ServiceTick
 from controlplane.decide import alerts
-from controlplane.model.records import Incident
+from controlplane.model.records import Decision, Incident
 from controlplane.model.service import Service
 from controlplane.model.signals import CanaryState
 from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.observe.probes import ProbeBook
+from controlplane.store.transaction import Transaction
 
 TIMED_EVERY = timedelta(minutes=1)
 """How often is looked whether the clock calls for something: no schedule is finer than a minute."""
 COUNTED_EVERY = timedelta(minutes=1)
 """How often budgets and slices of time are counted: neither moves much within one."""
+NEWEST = 20
+"""Decisions that are looked at first for runs without a plan; more, while none of them has one."""
 PLAN = "plan"
 """What a decision's values call the plan."""
 
@@ -166,8 +169,7 @@ class RecordedTick(ServiceTick):
         with database.reading() as tx:
             started = [
                 (each, tx.incidents.find(each.incident) if each.incident is not None else None)
-                for each in tx.decisions.list(outcome="run", limit=20)
-                if PLAN not in each.values
+                for each in _undrawn(tx)
             ]
         plans = DryRuns(
             self.service,
@@ -185,3 +187,14 @@ class RecordedTick(ServiceTick):
     def _leave(self, concluded: Conclusion, now: datetime) -> None:
         """Leave no picture; let the witness look."""
         self.witness.see(concluded, self.open, now)
+
+
+def _undrawn(tx: Transaction) -> list[Decision]:
+    """Return the decisions for runs whose plan is missing: the newest, up to the first that has one."""
+    limit = NEWEST
+    while True:
+        newest = tx.decisions.list(outcome="run", limit=limit)
+        found = [each for each in newest if PLAN not in each.values]
+        if len(found) < limit:
+            return found
+        limit *= 2

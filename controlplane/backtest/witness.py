@@ -85,9 +85,9 @@ class Witness:
         self.ticks += 1
         self._watch_sources(concluded, now)
         verdicts = concluded.every()
-        by_signal = {str(verdict.signal): verdict for verdict in verdicts}
+        by_signal = {verdict.signal: verdict for verdict in verdicts} if incidents else {}
         for incident in incidents:
-            self._note_worst(incident, by_signal.get(incident.signal))
+            self._note_worst(incident, by_signal.get(Signal.parse(incident.signal)))
         slos = {slo.name: slo for slo in concluded.slos}
         reached = [found for verdict in verdicts if (found := _reached(verdict, slos)) is not None]
         if self._burned_at is None or now - self._burned_at >= BURNS_EVERY:

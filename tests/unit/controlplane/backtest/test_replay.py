@@ -135,6 +135,22 @@ spec:
     assert from_unix(BEGIN + 300) <= answer.at <= from_unix(BEGIN + 360)
 
 
+def test_of_many_runs_at_one_tick_each_has_its_plan() -> None:
+    timed = """
+---
+apiVersion: fleetward.dev/v1
+kind: Playbook
+metadata: {name: nightly-NUMBER}
+spec:
+  triggers: [{type: schedule, cron: "2 0 * * *", timeZone: UTC}]
+  steps: [{id: tell, uses: notify.send, with: {channel: oncall, title: night}}]
+"""
+    many = [timed.replace("NUMBER", str(number)) for number in range(25)]
+    answers = play(shelf(4), DOCUMENTS + "".join(many)).scheduled
+    assert [answer.outcome for answer in answers] == ["run"] * 25
+    assert [[step.id for step in answer.plan] for answer in answers] == [["tell"]] * 25
+
+
 def test_an_alert_of_prometheus_starts_what_waits_for_it() -> None:
     paged = """
 ---
