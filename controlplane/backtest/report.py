@@ -87,7 +87,7 @@ class Dark(Model):
 
     source: str
     since: datetime
-    until: datetime
+    until: datetime = Field(description="when it was fresh again, or the last look")
     detail: str
 
 

@@ -56,7 +56,7 @@ class NearMiss:
 
 @dataclass(slots=True)
 class Gap:
-    """A time in which a source that decisions rest on was not fresh."""
+    """A time in which a source that decisions rest on was not fresh: up to the look at which it was again."""
 
     source: str
     since: datetime
@@ -109,6 +109,7 @@ class Witness:
             if gap is None:
                 gap = self._dark[name] = Gap(name, now, now, state.detail or state.state)
                 self.gaps.append(gap)
+        for gap in self._dark.values():
             gap.until = now
         self._dark = {name: gap for name, gap in self._dark.items() if name in dark}
 

@@ -1,4 +1,4 @@
-"""Near misses: each time that something was near to firing is one of its own."""
+"""What a witness keeps: each time without sight, and each time that something was near to firing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from controlplane.backtest.witness import NearMiss, Witness
+from controlplane.backtest.witness import Gap, NearMiss, Witness
 from controlplane.model.records import Incident
 from controlplane.model.signals import SignalState, Verdict
 from controlplane.model.states import IncidentState
@@ -31,8 +31,15 @@ def said(signal: Signal, value: float, objective: float, *, bad: bool, blind: bo
     return Verdict(signal, state, tiers=("threshold",) if bad else (), blind=blind)
 
 
-def look(witness: Witness, second: float, *verdicts: Verdict, incidents: Sequence[Incident] = ()) -> None:
-    concluded = SimpleNamespace(every=lambda: list(verdicts), slos=(), sources=())
+def look(
+    witness: Witness,
+    second: float,
+    *verdicts: Verdict,
+    incidents: Sequence[Incident] = (),
+    engine: str = "fresh",
+) -> None:
+    sources = (SimpleNamespace(name="engine", state=engine, detail=""),)
+    concluded = SimpleNamespace(every=lambda: list(verdicts), slos=(), sources=sources)
     witness.see(cast("Any", concluded), incidents, START + timedelta(seconds=second))
 
 
@@ -40,8 +47,10 @@ def witnessed() -> Witness:
     return Witness(cast("Any", None))
 
 
-def times(misses: list[NearMiss]) -> list[tuple[float, float]]:
-    return sorted(((m.since - START).total_seconds(), (m.until - START).total_seconds()) for m in misses)
+def times(found: Sequence[NearMiss | Gap]) -> list[tuple[float, float]]:
+    return sorted(
+        ((each.since - START).total_seconds(), (each.until - START).total_seconds()) for each in found
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,3 +110,22 @@ def test_a_threshold_is_near_from_three_quarters_on_and_wherever_it_is_passed(
     witness = witnessed()
     look(witness, 0, said(signal, value, objective, bad=bad))
     assert bool(witness.close()) is near
+
+
+@pytest.mark.parametrize("dark", [1, 2, 7])
+def test_times_without_sight_are_as_long_as_the_looks_that_had_none(dark: int) -> None:
+    witness = witnessed()
+    for number in range(20):
+        look(witness, 30 * number, engine="lost" if 5 <= number < 5 + dark else "fresh")
+    (gap,) = witness.gaps
+    assert (gap.until - gap.since).total_seconds() == 30 * dark == 30 * (witness.ticks - witness.seen)
+
+
+def test_two_times_without_sight_are_two_and_one_that_lasts_ends_with_the_last_look() -> None:
+    witness = witnessed()
+    for number, state in enumerate(["lost", "fresh", "fresh", "stale", "lost"]):
+        look(witness, 30 * number, engine=state)
+    found = [
+        ((gap.since - START).total_seconds(), (gap.until - START).total_seconds()) for gap in witness.gaps
+    ]
+    assert found == [(0, 30), (90, 120)]
