@@ -69,17 +69,25 @@ _Sort = Literal["counter", "gauge", "card"]
 
 
 @dataclass(slots=True, eq=False)
+class _Best:
+    """The best rank among names that all series of one measure and target have, and whose answer shows it."""
+
+    rank: int
+    query: str
+
+
+@dataclass(slots=True, eq=False)
 class _Known:
     """What was found out about a series once: its measure, target, rank among names, and rows.
 
-    ``best`` is what all series of one measure and target share: the best rank that was seen. ``series`` is
-    the same for as long as there is a series of that name and these labels.
+    ``best`` is what all series of one measure and target share. ``series`` is the same for as long as
+    there is a series of that name and these labels.
     """
 
     measure: str
     target: Target
     rank: int
-    best: list[int]
+    best: _Best
     rows: tuple[int, ...]
     abroad: tuple[int, ...]
     """The rows while the zone takes no traffic of users."""
@@ -118,7 +126,7 @@ class Sorter:
         self._service = service
         self.store = store
         self._known: dict[tuple[str, ...], _Known] = {}
-        self._best: dict[tuple[str, Target], list[int]] = {}
+        self._best: dict[tuple[str, Target], _Best] = {}
         self._rows: dict[tuple[str, float | str, Target], tuple[int, ...]] = {}
         self._series: dict[tuple[str, ...], Hashable] = {}
         self._answers: dict[str, _Answer] = {}
@@ -170,10 +178,11 @@ class Sorter:
     def _learn(self, query: Query, labels: Labels) -> _Answer:
         """Find out what each series of an answer is; of two names for one thing the better one counts."""
         every = [self._look_up(query, each) for each in labels]
+        self._choose(query, every)
         found = [
             (place, known)
             for place, known in enumerate(every)
-            if known is not None and known.rank <= known.best[0]
+            if known is not None and known.rank <= known.best.rank
         ]
         counted = [(place, known) for place, known in found if known.sort == "counter"]
         counters = Counters(
@@ -190,6 +199,17 @@ class Sorter:
             np.array([known.scale for _, known in counted], dtype=np.float64),
             [(place, known) for place, known in found if known.sort != "counter"],
         )
+
+    def _choose(self, query: Query, every: Iterable[_Known | None]) -> None:
+        """Note the best names of an answer: others are the best after an upgrade, and after a rollback."""
+        shown: dict[_Best, int] = {}
+        for known in every:
+            if known is not None:
+                shown[known.best] = min(known.rank, shown.get(known.best, known.rank))
+        for best, rank in shown.items():
+            if rank < best.rank or (rank > best.rank and best.query == query.name):
+                best.rank, best.query = rank, query.name
+                self._turn += 1
 
     def _sort_scrapes(self, query: Query, rows: Rows, into: Sorted) -> None:
         """Note whether, or when, each replica was scraped."""
@@ -228,9 +248,6 @@ class Sorter:
             known = self._find_out(query, key, found)
             if known is not None:
                 self._known[key] = known
-                if known.rank < known.best[0]:
-                    known.best[0] = known.rank
-                    self._turn += 1
         return known
 
     def _find_out(self, query: Query, key: tuple[str, ...], found: Mapping[str, str]) -> _Known | None:
@@ -250,7 +267,7 @@ class Sorter:
             named.measure,
             target,
             named.rank,
-            self._best.setdefault((named.measure, target), [named.rank]),
+            self._best.setdefault((named.measure, target), _Best(named.rank, query.name)),
             rows,
             rows[:-1],
             scale,

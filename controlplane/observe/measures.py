@@ -148,9 +148,9 @@ class Measures:
         good, total = (self._add(terms) for terms in self.terms(Ask(indicator, target, threshold)))
         return min(1.0, max(0.0, good) / total) if total > 0 else None
 
-    def rate(self, measure: str, target: Target) -> float | None:
+    def rate(self, measure: str, target: Target, part: str = ALL) -> float | None:
         """Return a counter's increase per second, None when it was never seen at ``target``."""
-        increase, covered = self._short((measure, ALL, target)), self.store.covered(self.short)
+        increase, covered = self._short((measure, part, target)), self.store.covered(self.short)
         return None if increase is None or covered <= 0 else increase / covered
 
     def increase(self, measure: str, target: Target, part: str = ALL) -> float | None:
@@ -160,16 +160,15 @@ class Measures:
     def flow(self, measure: str, target: Target) -> float | None:
         """Return what a counter gained each second, of its good events where a label tells them apart."""
         plain = self.rate(measure, target)
-        if plain is not None:
-            return plain
-        increase, covered = self._short((measure, GOOD, target)), self.store.covered(self.short)
-        return None if increase is None or covered <= 0 else increase / covered
+        return self.rate(measure, target, GOOD) if plain is None else plain
 
     def in_time(self, target: Target) -> float | None:
         """Return the smaller of the shares of TTFT and TPOT within the objectives, None without either."""
         objectives = self.service.spec.effective
         ttft = self.share("ttft", target, objectives.ttft)
-        tpot = self.share("tpot" if self.store.parts("tpot") else "itl", target, objectives.tpot)
+        tpot = self.share("tpot", target, objectives.tpot)
+        if tpot is None:
+            tpot = self.share("itl", target, objectives.tpot)
         return min((share for share in (ttft, tpot) if share is not None), default=None)
 
     def quantile(self, measure: str, quantile: float, target: Target) -> float | None:

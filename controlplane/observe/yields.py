@@ -83,11 +83,16 @@ def _memory_per_token(measures: Measures, target: Target) -> float | None:
 
 
 def _prefill_throughput(measures: Measures, target: Target) -> float | None:
-    computed = measures.flow("prefill_tokens", target)
-    if computed is not None:
-        return computed
+    """Of releases that do not tell where prompt tokens came from, take all that were not cached."""
+    told, computed, found = (measures.rate("prefill_tokens", target, part) for part in (ALL, GOOD, BAD))
+    if told is not None:
+        return told
     prompts, cached = measures.rate("prompt_tokens", target), measures.flow("cached_tokens", target)
-    return None if prompts is None else max(0.0, prompts - (cached or 0.0))
+    if prompts is None:
+        return computed
+    computed, found = computed or 0.0, found or 0.0
+    untold = max(0.0, prompts - computed - found)
+    return computed + max(0.0, untold - max(0.0, (cached or 0.0) - found))
 
 
 def _decode_throughput(measures: Measures, target: Target) -> float | None:
@@ -96,7 +101,7 @@ def _decode_throughput(measures: Measures, target: Target) -> float | None:
 
 def _prefix_hits(measures: Measures, target: Target) -> float | None:
     hits, misses = (measures.increase("prefix", target, part) for part in (GOOD, BAD))
-    if hits is not None or misses is not None:
+    if hits or misses:
         return _over(hits or 0.0, (hits or 0.0) + (misses or 0.0))
     cached = measures.flow("cached_tokens", target)
     if cached is not None:

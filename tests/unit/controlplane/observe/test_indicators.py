@@ -255,6 +255,33 @@ def test_series_that_are_renamed_by_an_upgrade_go_on() -> None:
         assert close(world.value(name, ZONE), expected[name]), name
 
 
+@pytest.mark.parametrize(("engine", "older"), [("vllm", "0.8"), ("sglang", "0.5.0")])
+def test_series_that_are_renamed_by_a_rollback_go_on(engine: str, older: str) -> None:
+    known = shipped()[engine].engine
+    assert known is not None
+    old = next(each for each in known.generations if each.name.startswith(older))
+    world = newest(engine, ttft={1.0: 10, math.inf: 10})
+    run(world, 6)
+    for replica in world.replicas:
+        replica.generation, replica.ticks = old, 0
+    run(world, 7)
+    offered = set(offer_of(shipped()[engine], old).series)
+    expected = by_hand(offered) | {"sla_concurrency": 2 * 8.0 * 0.9, "etpm_estimate": 60 * 200.0 * 0.9 * 0.9}
+    names = ["itl", "kv_use", "prefix_hits", "sla_concurrency"]
+    for name in names + ["prefill_throughput", "etpm_estimate"] * (engine == "vllm"):
+        assert close(world.value(name, ZONE), expected[name]), name
+
+
+def test_releases_beside_each_other_add_up() -> None:
+    known = shipped()["vllm"].engine
+    assert known is not None
+    world = newest()
+    world.replicas[0].generation = next(each for each in known.generations if each.name.startswith("0.8"))
+    run(world, 7)
+    assert close(world.value("prefill_throughput", ZONE), 600.0)
+    assert close(world.value("prefix_hits", ZONE), 0.4)
+
+
 def test_a_zone_that_vanishes_takes_nothing_from_the_other() -> None:
     world = newest()
     run(world, 6)
