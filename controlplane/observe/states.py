@@ -92,6 +92,10 @@ class ProgressBook:
         if last is None or scrape.at > last[0].at:
             self._last[replica] = (scrape, last[0] if last else None)
 
+    def forget(self, replica: Target) -> None:
+        """Drop what is known of an engine that shows no counters: it has done nothing yet since it began."""
+        self._last.pop(replica, None)
+
     def moves(self, replica: Target, waiting_since: float | None) -> bool | None:
         """Say whether the engine moved between its last two scrapes; None when it had nothing to do.
 
@@ -123,6 +127,8 @@ def judge(replicas: Sequence[Target], seen: Seen, progress: ProgressBook) -> Ver
         if replica in counted:
             at = seen.found.scraped_at[replica]
             progress.take(replica, Scrape(at, counted[replica], _work(seen.found, replica)))
+        else:
+            progress.forget(replica)
         moves = progress.moves(replica, canary.waiting_since)
         works = {} if moves is None else {ENGINE: moves}
         if canary.good is not None and not (canary.overdue and moves):

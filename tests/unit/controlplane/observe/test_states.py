@@ -25,7 +25,7 @@ class Engine:
 
     def tick(
         self,
-        steps: float,
+        steps: float | None,
         *,
         work: float = 3.0,
         up: bool = True,
@@ -35,7 +35,8 @@ class Engine:
     ) -> Verdicts:
         self.at += 2.0
         found = Sorted()
-        found.counters.append(Readings.gather([Reading("steps", ("steps", REPLICA), (), steps)]))
+        if steps is not None:
+            found.counters.append(Readings.gather([Reading("steps", ("steps", REPLICA), (), steps)]))
         found.gauges["running", REPLICA] = work
         if ready is not None:
             found.gauges["ready", REPLICA] = float(ready)
@@ -59,6 +60,15 @@ def test_work_without_a_step_between_two_scrapes_is_a_stall() -> None:
     engine = Engine()
     engine.tick(10)
     assert stalled(engine.tick(10)) == (True, {ENGINE})
+
+
+def test_an_engine_that_came_back_without_counters_is_not_held_to_those_it_had() -> None:
+    engine = Engine()
+    engine.tick(10)
+    assert stalled(engine.tick(10)) == (True, {ENGINE})
+    engine.tick(None, up=False)
+    assert stalled(engine.tick(None, work=0.0)) == (None, set())
+    assert stalled(engine.tick(0, work=0.0)) == (None, set())
 
 
 def test_standing_still_without_work_is_rest() -> None:
