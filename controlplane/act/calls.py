@@ -140,13 +140,15 @@ class CallStep:
         return outcome
 
 
-def call(turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, look: bool = False) -> CallStep:
-    """Write down the attempt (``fresh``: the step's first), and return the call."""
+def call(
+    turn: Turn, step: Step, record: StepRecord, *, fresh: bool = False, look: bool = False, effects: int = 0
+) -> CallStep:
+    """Write down the attempt (``fresh``: the step's first; ``effects`` come next), and return the call."""
     who: dict[str, Any] = {"owner": turn.parts.owner, "fence": turn.fence}
     said = None if fresh else turn.tx.steps.resume_attempt(record.run, record.id, record.attempt, **who)
     if said is None:
         key = f"{record.run}/{record.id}"
-        turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key)
+        turn.tx.steps.begin_attempt(record.run, record.id, record.attempt, **who, key=key, effects=effects)
     context = context_for(
         turn,
         record,

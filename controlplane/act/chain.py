@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -48,8 +48,7 @@ class Unwritten:
 
         May be done again after a transaction that was not kept. Raises `Fenced`.
         """
-        turn = self.turn.after(tx, self.ahead)
-        work = self.work.record(turn, self.result) or self.settle(turn)
+        turn, work = self._write(tx, self.ahead)
         call = self._call
         if call is None or call.outcome is None or not call.starts_as(work):
             return turn, work
@@ -76,15 +75,19 @@ class Unwritten:
     def _call(self) -> CallStep | None:
         return None if self.ahead is None else self.ahead.call
 
-    def _begin(self, tx: Transaction, effect_at: datetime | None) -> datetime:
+    def _write(self, tx: Transaction, ahead: Ahead | None, **values: Any) -> tuple[Turn, Work | None]:
+        """``values`` are set on the run."""
+        turn = self.turn.after(tx, ahead, **values)
+        return turn, self.work.record(turn, self.result) or self.settle(turn)
+
+    def _begin(self, tx: Transaction, **values: Any) -> datetime:
         """Write down the start of the call ahead, after what is before it; returns the end of the lease."""
         self._tried = True
-        call = self._call
-        self._begun, work = self.write(tx)
-        if call is None or not call.starts_as(work):
+        assert self.ahead is not None, "what begins was called ahead"  # noqa: S101
+        ahead = replace(self.ahead, begins="effect_at" in values)
+        self._begun, work = self._write(tx, ahead, **values)
+        if not self.ahead.call.starts_as(work):
             raise NotStartedError
-        if effect_at is not None:
-            self._begun.update(effect_at=effect_at)
         self._begun.end()
         return self._begun.run.lease_until or tx.now
 

@@ -31,8 +31,8 @@ from controlplane.store.transaction import Transaction
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-Begin = Callable[[Transaction, datetime | None], datetime]
-"""Writes down that a step begins, and when its run changes something; returns the end of the lease."""
+Begin = Callable[..., datetime]
+"""In a transaction: writes down that a step begins, sets values of its run, returns the lease's end."""
 
 _LOOKS = 3
 
@@ -113,7 +113,8 @@ class StepContext:
     def settle(self, turn: Turn) -> None:
         """Write down what was done and noted since the last commit, with what came of the call."""
         self._write_down(turn.tx)
-        if self.effect_at is not None:
+        known = turn.run.effect_at
+        if self.effect_at is not None and (known is None or known < self.effect_at):
             turn.update(effect_at=self.effect_at)
 
     def _claim(self, tx: Transaction, touch: Touch, topology: Topology) -> str | None:
@@ -152,25 +153,32 @@ class StepContext:
     def _hold(self, tx: Transaction, **values: Any) -> datetime:
         """Prove that the run is still ours, its step begun; returns the end of the lease. Raises `Fenced`."""
         if self.begin is not None:
-            return self.begin(tx, values.get("effect_at"))
+            return self.begin(tx, **values)
         until: datetime = tx.runs.renew(self.run_id, self.fence, self.parts.lease_seconds, **values)[
             "lease_until"
         ]
         return until
+
+    def _count(self, tx: Transaction) -> None:
+        """Write down that an effect comes, and where to go on from; a start says both by itself."""
+        if not self.undoing:
+            tx.steps.count_effect(self.run_id, self.step_id, self.attempt)
+        if not self._kept:
+            tx.steps.update(self.run_id, self.step_id, resume_state=dict(self.state))
 
     def _write_ahead(self, change: Change) -> None:
         """Commit the intent, and return with enough of the lease left for one call."""
         what = (change.target, change.field)
         for _ in range(_LOOKS):
             with self.parts.database.transaction() as tx:
+                begins = self.begin is not None
                 lease_until = self._hold(tx, effect_at=tx.now)
                 self._write_down(tx)
                 if not self.undoing:
                     first = self.fresh and what not in self._intended
                     tx.undo.intend(self.run_id, self.step_id, change, first=first)
-                    tx.steps.count_effect(self.run_id, self.step_id, self.attempt)
-                if not self._kept:
-                    tx.steps.update(self.run_id, self.step_id, resume_state=dict(self.state))
+                if not begins:
+                    self._count(tx)
                 tx.journal.write(self.run_id, "effect", describe(change), step=self.step_id, **_data(change))
             self._written_down()
             self._intended.add(what)

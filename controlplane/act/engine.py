@@ -93,13 +93,13 @@ class Turn:
     said: dict[str, str] = field(default_factory=dict)
     """Why steps that were called in this turn wait, in their own words."""
 
-    def after(self, tx: Transaction, ahead: Ahead | None) -> Turn:
-        """Return the next turn of the same worker, if it still holds the run.
+    def after(self, tx: Transaction, ahead: Ahead | None, **values: Any) -> Turn:
+        """Return the next turn of the same worker, if it still holds the run; set these columns of it.
 
         The steps are as this turn left them: only who holds the run changes them. The one thing
         that others write is when a step is due, and they count that on the run.
         """
-        held = tx.runs.hold(self.run, self.parts.lease_seconds)
+        held = tx.runs.hold(self.run, self.parts.lease_seconds, **values)
         return Turn(self.parts, self.pinned, tx, held, ahead, **self.memory.since(held))
 
     @property
@@ -207,11 +207,17 @@ class Ahead:
     found: Any
     call: Any = None
     """The step's first call, if all that it does before an effect is to look (`controlplane.act.chain`)."""
+    begins: bool = False
+    """Whether that call has come to its first effect, and this transaction writes its intent."""
 
     def of(self, step: str, scope: Mapping[str, Any]) -> Any | None:
         """Return what was found for the step, if it was on these values; only time may have passed."""
         same = self.step == step and {**self.scope, "now": None} == {**scope, "now": None}
         return self.found if same else None
+
+    def begun(self, step: str) -> Mapping[str, Any] | None:
+        """Return what the step goes on from, if it starts with the intent of its first effect."""
+        return dict(self.call.context.state) if self.begins and self.step == step else None
 
 
 @dataclass(frozen=True, slots=True)

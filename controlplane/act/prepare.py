@@ -112,8 +112,10 @@ class PrepareStep:
             turn.remember(returned={**turn.run.progress.get("returned", {}), record.id: returned})
         unblock(turn, record)
         values: dict[str, Any] = {"attempt": 1, "parameters": prepared.parameters or {}, "blocked_at": None}
+        begun = None if turn.ahead is None else turn.ahead.begun(record.id)
+        values |= {"resume_state": begun} if begun else {}
         record = turn.move_step(record, StepState.RUNNING, f"{self.step.uses} starts", **values)
-        return call(turn, self.step, record, fresh=True)
+        return call(turn, self.step, record, fresh=True, effects=int(begun is not None))
 
 
 def prepare(turn: Turn, step: Step, record: StepRecord) -> Work | None:

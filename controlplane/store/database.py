@@ -107,6 +107,7 @@ def prepare(connection: Any, record: Any) -> None:
         f"busy_timeout = {round(BUSY_SECONDS * 1000)}",
         "journal_mode = WAL",
         "synchronous = FULL",
+        "wal_autocheckpoint = 4000",  # pages, 16 MB: those that every commit writes are copied once for many
         "foreign_keys = ON",
     ):
         cursor.execute(f"PRAGMA {pragma}")

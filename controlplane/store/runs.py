@@ -232,12 +232,12 @@ class RunRepository(Repository):
             return _as_told(known, told)
         return HeldRun.model_validate(self.unit.row(_WHOLE, {"b_id": run_id}))
 
-    def hold(self, held: HeldRun, seconds: float = LEASE_SECONDS) -> HeldRun:
-        """Renew the lease, and return the run with what others may have written since its last turn.
+    def hold(self, held: HeldRun, seconds: float = LEASE_SECONDS, **values: Any) -> HeldRun:
+        """Renew the lease, set ``values``, and return the run with what others may have written meanwhile.
 
         What only its holder writes is as the holder knows it. Raises `Fenced` if a later worker has it.
         """
-        return _as_told(held, self.renew(held.id, held.fence, seconds))
+        return _as_told(held, self.renew(held.id, held.fence, seconds, **values))
 
     def renew(self, run_id: str, fence: int, seconds: float = LEASE_SECONDS, **values: Any) -> Row:
         """Renew the lease, change what is remembered of the run, and return what its holder is told.

@@ -95,10 +95,12 @@ class StepRepository(Repository):
         """Change what is remembered of a step beside its state."""
         self.unit.change(steps, {"run": run, "id": step}, values)
 
-    def begin_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str) -> None:
-        """Write down that an attempt begins, before anything is done."""
+    def begin_attempt(
+        self, run: str, step: str, attempt: int, *, owner: str, fence: int, key: str, effects: int = 0
+    ) -> None:
+        """Write down that an attempt begins, before anything is done; ``effects`` come next."""
         row = {"run": run, "step": step, "attempt": attempt, "owner": owner, "fence": fence, "key": key}
-        whole = {"outcome": "running", "message": "", "calls": 1, "effects": 0, "ended_at": None}
+        whole = {"outcome": "running", "message": "", "calls": 1, "effects": effects, "ended_at": None}
         self.unit.add(attempts, **row, **whole, started_at=self.now)
 
     def resume_attempt(self, run: str, step: str, attempt: int, *, owner: str, fence: int) -> str | None:
