@@ -18,7 +18,7 @@ from chaos.drills.case import Case, Exercised, Judged, Observed, Ready, Restored
 from chaos.drills.ports import DrillPorts
 from chaos.drills.preconditions import EVERY, NoParameters
 from chaos.drills.result import result_of
-from chaos.drills.rows import detection, exercise_report, fault_reports, leftovers
+from chaos.drills.rows import detection, exercise_report, fault_reports, leftovers, not_yet_run
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import KEPT_WINDOW, Course, Judgement, Kept, judge, tokens_kept
 from chaos.drills.watch import Values, all_probes
@@ -240,9 +240,12 @@ def _unfinished(case: Case) -> list[str]:
 
 def _absent(case: Case) -> list[str]:
     wanted = case.drill.spec.recovery
-    if not wanted.required or case.injected_at is None or detection(case).playbook == wanted.playbook:
+    if case.injected_at is None:
         return []
-    return [f"playbook `{wanted.playbook}` had to fire, and did not"]
+    found = [f"playbook `{name}` had to run to its end, and did not" for name in not_yet_run(case)]
+    if wanted.required and detection(case).playbook != wanted.playbook:
+        found.insert(0, f"playbook `{wanted.playbook}` had to fire, and did not")
+    return found
 
 
 def _told(case: Case, judgement: Judgement) -> Judgement:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from chaos.drills.case import Case, Judged, Observed, Restored, Reverted, case_of
 from chaos.drills.preconditions import EVERY, NoParameters
-from chaos.drills.rows import still_out
+from chaos.drills.rows import detection, not_yet_run, still_out
 from chaos.drills.truth import Truth
 from chaos.drills.verdict import Moment, mitigation, recovery
 from chaos.drills.watch import query_values, sample, stop_reason
@@ -123,10 +123,10 @@ class AwaitRestored(Action[NoParameters]):
             if since is not None:
                 moment = _recovery(case, truth, since)
             recovered_at = moment.at if moment is not None else None
-            out = still_out(case)
-            if (recovered_at is None or out) and not over:
+            left = [*still_out(case), *_coming(case)]
+            if (recovered_at is None or left) and not over:
                 share = "the effective share" if since is not None else "the original weights"
-                what = share if recovered_at is None else out[0]
+                what = share if recovered_at is None else left[0]
                 return Again(EVERY, reason=f"waits for {what}")
             ended_at, values = truth.now, query_values(case, "end")
         except Unavailable as error:
@@ -135,6 +135,14 @@ class AwaitRestored(Action[NoParameters]):
             recovered_at, ended_at, values = None, context.clock.now().timestamp(), {}
         found = Restored(restored_from=since, recovered_at=recovered_at, ended_at=ended_at, values=values)
         return Done(found.model_dump(mode="json", by_alias=True))
+
+
+def _coming(case: Case) -> list[str]:
+    """List what is to run yet; where nobody has answered the fault, nothing will be brought back either."""
+    recovery = case.drill.spec.recovery
+    if not recovery.then or detection(case).playbook != recovery.playbook:
+        return []
+    return [f"playbook {name}" for name in not_yet_run(case)]
 
 
 def restored_from(case: Case) -> float | None:

@@ -14,7 +14,7 @@ from controlplane.kernel.clock import from_unix
 from controlplane.kernel.errors import Unavailable
 from controlplane.model.records import Incident, Run
 from controlplane.model.report import ExerciseReport, FaultReport
-from controlplane.model.states import FaultState
+from controlplane.model.states import FaultState, RunState
 from controlplane.model.target import Target
 from controlplane.store.runs import RunQuery
 
@@ -47,6 +47,18 @@ def detection(case: Case) -> Detection:
     expected = case.drill.spec.recovery.playbook
     first = min(runs, key=lambda one: (one.name != expected, one.created_at), default=None)
     return Detection(noticed, first.name if first else None, first.id if first else None)
+
+
+def not_yet_run(case: Case) -> tuple[str, ...]:
+    """List the playbooks that must bring back what was changed, and have not done so since the fault."""
+    wanted = case.drill.spec.recovery.then
+    if not wanted or case.armed_at is None:
+        return ()
+    since = from_unix(case.armed_at)
+    with case.database.reading() as tx:
+        runs = tx.runs.list(RunQuery(kind="playbook", service=case.service.name, created_after=since))
+    done = {one.name for one in runs if one.state is RunState.SUCCEEDED and _concerns(case, one)}
+    return tuple(name for name in wanted if name not in done)
 
 
 def _concerns(case: Case, record: Incident | Run) -> bool:

@@ -134,6 +134,12 @@ class Recovery(Model):
         description="whether the drill fails unless that playbook fired: where what it does is nothing that "
         "clients see",
     )
+    then: tuple[Name, ...] = Field(
+        (),
+        max_length=10,
+        description="playbooks that bring back what was changed: the drill waits for them, and fails unless "
+        "each has run to its end",
+    )
     within: Duration = Field(description="from injection to mitigation, judged on the yield")
     tiers: Tiers = Field(
         (),

@@ -13,7 +13,15 @@ from controlplane.model.policy import Policy
 from controlplane.model.records import Freeze, Halt, Incident, Run
 from controlplane.model.report import StoredReport, report_name
 from controlplane.model.states import IncidentState, RunState
-from tests.support.drill_controlplanes import failover, firing, isolate, nobody, replace_node, restart
+from tests.support.drill_controlplanes import (
+    bringing_back,
+    failover,
+    firing,
+    isolate,
+    nobody,
+    replace_node,
+    restart,
+)
 from tests.support.drill_world import Controlplane, World, assert_clean
 
 pytestmark = pytest.mark.timeout(240)
@@ -115,6 +123,33 @@ def test_a_node_that_nobody_replaces_fails_the_drill(make: Make) -> None:
     world = make(nobody)
     run = world.run_to_end(world.start("node-loss"))
     assert run.result["verdict"] == "failed"
+    assert_clean(world)
+
+
+def test_the_return_of_a_zone_passes_when_it_was_warmed_and_given_back(make: Make) -> None:
+    act = bringing_back(
+        firing("zone-failover", failover(zone="zone-c")), "cache-prewarm", "zone-failback", after=60
+    )
+    world = make(act)
+    run = world.run_to_end(world.start("zone-return"))
+    assert run.result["verdict"] == "passed", run.result
+    assert run.result["playbook"] == "zone-failover"
+    assert_clean(world)
+
+
+def test_a_zone_that_comes_back_cold_fails_the_drill_of_its_return(make: Make) -> None:
+    world = make(bringing_back(firing("zone-failover", failover(zone="zone-c")), "zone-failback", after=20))
+    run = world.run_to_end(world.start("zone-return"))
+    assert run.result["verdict"] == "failed"
+    assert run.result["reasons"] == ["playbook `cache-prewarm` had to run to its end, and did not"]
+    assert_clean(world)
+
+
+def test_where_nobody_answers_a_fault_the_drill_does_not_wait_for_what_would_bring_back(make: Make) -> None:
+    run = (world := make(nobody)).run_to_end(world.start("zone-return"))
+    assert run.result["verdict"] == "failed"
+    assert run.ended_at is not None
+    assert (run.ended_at - run.created_at).total_seconds() < 240
     assert_clean(world)
 
 

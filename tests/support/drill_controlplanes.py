@@ -21,12 +21,28 @@ def firing(playbook: str, act: Controlplane) -> Controlplane:
     return with_a_run
 
 
+def bringing_back(act: Controlplane, *playbooks: str, after: float) -> Controlplane:
+    """The same control plane, whose playbooks have run ``after`` seconds from when the faults were over."""
+    left = list(playbooks)
+    seen: dict[str, float] = {}
+
+    def with_runs(world: World) -> None:
+        act(world)
+        standing = [one for one in world.faults(standing=True) if one.verified_at is not None]
+        if standing:
+            seen["since"] = world.now
+        elif seen and left and world.now - seen["since"] >= after:
+            world.fire(left.pop(0))
+
+    return with_runs
+
+
 def nobody(world: World) -> None:
     """A control plane that only watches."""
 
 
-def failover(after: float = 8.0, healthy_for: float = 20.0) -> Controlplane:
-    """A control plane that leaves a faulty zone-b ``after`` seconds, and comes back in stages."""
+def failover(after: float = 8.0, healthy_for: float = 20.0, zone: str = "zone-b") -> Controlplane:
+    """A control plane that leaves a faulty zone ``after`` seconds, and comes back in stages."""
     seen: dict[str, float] = {}
 
     def act(world: World) -> None:
@@ -35,13 +51,13 @@ def failover(after: float = 8.0, healthy_for: float = 20.0) -> Controlplane:
             seen.setdefault("since", world.now)
             seen.pop("well", None)
             if world.now - seen["since"] >= after:
-                world.write_weight("zone-b", 0)
+                world.write_weight(zone, 0)
         elif "since" in seen:
             well = world.now - seen.setdefault("well", world.now) - healthy_for
             stages = [(5, 0.0), (25, 10.0), (100, 20.0)]
             reached = [weight for weight, at in stages if well >= at]
             if reached:
-                world.write_weight("zone-b", reached[-1])
+                world.write_weight(zone, reached[-1])
 
     return act
 

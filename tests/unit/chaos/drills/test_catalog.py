@@ -49,6 +49,7 @@ def test_the_shipped_drills_are_those_of_the_catalogue() -> None:
         "prometheus-down",
         "rolling-restart",
         "zone-outage",
+        "zone-return",
     ]
 
 
