@@ -105,7 +105,8 @@ def blast_radius(
     rows = [row for row in out_of_service if row.dimension is not Dimension.NOTHING]
     held = {Target.parse(row.target) for row in rows}
     own = {Target.parse(row.target) for row in rows if row.holder == holder}
-    before, after = reach(held, topology), reach(held | wanted, topology)
+    before = reach(held, topology)
+    after = before if wanted <= held else reach(held | wanted, topology)
     values = _values(wanted, rows, before, after, holder)
     guarded = sorted(text for text in protected if any(Target.parse(text).overlaps(one) for one in wanted))
     if guarded:

@@ -72,8 +72,14 @@ class Target:
 
     def contains(self, other: Target) -> bool:
         """Tell whether ``other`` is this target or a part of it."""
-        return all(
-            mine is None or mine == theirs for mine, theirs in zip(self.parts, other.parts, strict=True)
+        # Spelled out: guards ask this of every part of the fleet, and a loop costs three times as much.
+        return (
+            self.service == other.service
+            and self.cluster == other.cluster
+            and (self.zone is None or self.zone == other.zone)
+            and (self.node is None or self.node == other.node)
+            and (self.replica is None or self.replica == other.replica)
+            and (self.gpu is None or self.gpu == other.gpu)
         )
 
     def overlaps(self, other: Target) -> bool:
