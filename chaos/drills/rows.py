@@ -17,6 +17,7 @@ from controlplane.model.report import ExerciseReport, FaultReport
 from controlplane.model.states import FaultState, RunState
 from controlplane.model.target import Target
 from controlplane.store.runs import RunQuery
+from controlplane.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ def detection(case: Case) -> Detection:
             for one in tx.incidents.list(service=case.service.name)
             if one.opened_at >= since and _concerns(case, one)
         ]
-        query = RunQuery(kind="playbook", service=case.service.name, created_after=since)
-        runs = [one for one in tx.runs.list(query) if _concerns(case, one)]
+        runs = _playbook_runs(case, tx, since)
     noticed = min((one.fired_at or one.opened_at for one in incidents), default=None)
     expected = case.drill.spec.recovery.playbook
     first = min(runs, key=lambda one: (one.name != expected, one.created_at), default=None)
@@ -54,11 +54,16 @@ def not_yet_run(case: Case) -> tuple[str, ...]:
     wanted = case.drill.spec.recovery.then
     if not wanted or case.armed_at is None:
         return ()
-    since = from_unix(case.armed_at)
     with case.database.reading() as tx:
-        runs = tx.runs.list(RunQuery(kind="playbook", service=case.service.name, created_after=since))
-    done = {one.name for one in runs if one.state is RunState.SUCCEEDED and _concerns(case, one)}
+        runs = _playbook_runs(case, tx, from_unix(case.armed_at))
+    done = {one.name for one in runs if one.state is RunState.SUCCEEDED}
     return tuple(name for name in wanted if name not in done)
+
+
+def _playbook_runs(case: Case, tx: Transaction, since: datetime) -> list[Run]:
+    """Return the runs of playbooks since then that are about what was hit."""
+    query = RunQuery(kind="playbook", service=case.service.name, created_after=since)
+    return [one for one in tx.runs.list(query) if _concerns(case, one)]
 
 
 def _concerns(case: Case, record: Incident | Run) -> bool:

@@ -171,7 +171,7 @@ class StepContext:
         what = (change.target, change.field)
         for _ in range(_LOOKS):
             with self.parts.database.transaction() as tx:
-                begins = self.begin is not None
+                begins = not self.has_begun
                 lease_until = self._hold(tx, effect_at=tx.now)
                 self._write_down(tx)
                 if not self.undoing:

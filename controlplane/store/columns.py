@@ -35,8 +35,10 @@ _ZONE = len("2026-01-01 00:00:00.000000")
 
 
 def _to_utc(value: datetime | None) -> datetime | None:
-    if value is None:
-        return None
+    return None if value is None else _as_utc(value)
+
+
+def _as_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         msg = f"a time without a zone cannot be stored: {value}"
         raise ValueError(msg)
@@ -51,9 +53,7 @@ def _to_text(value: datetime | None) -> str | None:
 @lru_cache(maxsize=8)
 def _text_of(value: datetime) -> str:
     """Return the text of a time; most of a transaction's are its own one time."""
-    utc = value if value.tzinfo is UTC else _to_utc(value)
-    assert utc is not None, "a time is not None"  # noqa: S101
-    return utc.isoformat(" ", "microseconds")[:_ZONE]
+    return _as_utc(value).isoformat(" ", "microseconds")[:_ZONE]
 
 
 def _from_text(text: str | None) -> datetime | None:
