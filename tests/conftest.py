@@ -57,7 +57,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the run when it left a process behind, and end that process."""
     if hasattr(session.config, "workerinput"):
         return
-    left = leftovers.find(MARK, os.environ[MARK])
+    left = leftovers.lasting(MARK, os.environ[MARK])
     for process in left:
         _report(session, f"left behind: {leftovers.describe(process)}")
     leftovers.end(left)

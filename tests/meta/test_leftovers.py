@@ -16,7 +16,7 @@ NAME = "FLEETWARD_LEFTOVER"
 @pytest.fixture
 def waiting() -> Iterator[subprocess.Popen[bytes]]:
     """A process that carries the mark ``FLEETWARD_LEFTOVER=here`` and waits."""
-    command = [sys.executable, "-c", "print(flush=True); input()"]
+    command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     environment = os.environ | {NAME: "here"}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -38,6 +38,16 @@ def test_what_is_found_is_ended(waiting: subprocess.Popen[bytes]) -> None:
     leftovers.end(leftovers.find(NAME, "here"))
     assert leftovers.find(NAME, "here") == []
     assert waiting.poll() is not None
+
+
+def test_what_is_about_to_end_is_not_left_behind(waiting: subprocess.Popen[bytes]) -> None:
+    assert waiting.stdin is not None
+    waiting.stdin.close()
+    assert leftovers.lasting(NAME, "here") == []
+
+
+def test_what_stays_is_left_behind(waiting: subprocess.Popen[bytes]) -> None:
+    assert [process.pid for process in leftovers.lasting(NAME, "here", grace=0)] == [waiting.pid]
 
 
 def test_this_process_is_not_its_own_leftover() -> None:

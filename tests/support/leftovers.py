@@ -25,6 +25,16 @@ def find(name: str, value: str) -> list[psutil.Process]:
     ]
 
 
+def lasting(name: str, value: str, grace: float = GRACE_SECONDS) -> list[psutil.Process]:
+    """Return those of `find` that do not end by themselves within ``grace`` seconds.
+
+    What watched over a process that has just been ended needs a moment to see it, and a browser's
+    helpers outlive the browser by one: neither is left behind.
+    """
+    _, alive = psutil.wait_procs(find(name, value), timeout=grace)
+    return [process for process in alive if _has(process, name, value)]
+
+
 def end(processes: list[psutil.Process]) -> None:
     """Ask the processes to end, and kill those that have not after ``GRACE_SECONDS``."""
     for process in processes:
