@@ -138,6 +138,12 @@ class Sorter:
         self._labels: dict[str, TargetLabels] = {}
         self._evacuated: frozenset[str] = frozenset()
 
+    def beside(self, store: WindowStore) -> Sorter:
+        """Return one for another store of the same rows, which knows the series as the same."""
+        other = Sorter(self._service, store)
+        other._series = self._series
+        return other
+
     def place(self, replicas: Iterable[Target], evacuated: frozenset[str] = frozenset()) -> None:
         """Say where the replicas are, and which zones take no traffic.
 

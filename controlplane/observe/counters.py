@@ -1,9 +1,9 @@
 """Counters that reset, vanish and come back, turned into increments that can be trusted.
 
 Cumulative values go in, one set per tick; increments go into the window store's rows. A
-value below the last one is a reset (it counts from zero); a series that nobody saw before
-starts at what it shows, unless its siblings were there already, in which case it was born
-now, at zero; what gathered while nobody looked is spread over that time; NaN is no sample.
+value below the last one is a reset (it counts from zero); a series that nobody saw before, or
+not for long, starts at what it shows, unless its siblings were there already, in which case it
+was born now, at zero; what gathered while nobody looked is spread over that time; NaN is no sample.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controlplane.observe.windows import Bools, Floats, Ints, WindowStore
+from controlplane.observe.windows import COARSE_STEP, Bools, Floats, Ints, WindowStore
 
 LATE = 1.75
 """Steps after which what gathered was not of the last step alone."""
@@ -62,7 +62,7 @@ class Readings:
 class CounterBook:
     """What each series showed last. ``tick`` is the nominal time between two steps, in seconds."""
 
-    def __init__(self, store: WindowStore, tick: float, forget_after: float = 300.0) -> None:
+    def __init__(self, store: WindowStore, tick: float, forget_after: float = COARSE_STEP) -> None:
         self._store = store
         self._tick = tick
         self._sibling_within = 3 * tick
@@ -72,6 +72,9 @@ class CounterBook:
         self._feeds = np.full((256, 1), -1)
         self._last = np.zeros(256)
         self._seen = np.full(256, -np.inf)
+        self._began = np.full(256, np.inf)
+        self._first = np.zeros((256, 2))
+        """What each showed when it was seen first, and how much of that counted."""
         self._family = np.zeros(256, dtype=np.int64)
         self._families: dict[tuple[str, Hashable], int] = {}
         self._family_seen = np.full(256, -np.inf)
@@ -81,8 +84,8 @@ class CounterBook:
         self._found: dict[Counters, Ints] = {}
         """The numbers of the series of the last step."""
 
-    def step(self, readings: Sequence[Readings], at: float, *, spacing: float | None = None) -> None:
-        """Take the readings of ``at`` (unix seconds); ``spacing``: time between steps, if not a tick.
+    def step(self, readings: Sequence[Readings], at: float) -> None:
+        """Take the readings of ``at`` (unix seconds).
 
         The caller commits the store. Two readings of one series in a step are a mistake of
         the caller's; the later one wins.
@@ -93,16 +96,17 @@ class CounterBook:
         families = self._family[ids]
         born = at - self._family_seen[families] <= self._sibling_within
         good = np.isfinite(values) & (values >= 0)
-        forget = max(self._forget_after, LATE * (spacing or 0.0))
-        amounts = np.where(good, self._increments(ids, values, born, at - forget), 0.0)
+        amounts = np.where(good, self._increments(ids, values, born, at - self._forget_after), 0.0)
         since = self._seen[ids]
-        late = good & np.isfinite(since) & (at - since > LATE * (spacing or self._tick))
+        late = good & (at - since <= self._forget_after) & (at - since > LATE * self._tick)
         self._write(ids, amounts, late, since, at)
+        new = good & ~np.isfinite(since)
+        self._began[ids[new]], self._first[ids[new]] = at, np.stack((values[new], amounts[new]), axis=1)
         self._last[ids[good]] = values[good]
         self._seen[ids[good]] = at
         self._family_seen[families] = at
         read = np.bincount(self._family_measure[families], minlength=len(self._measures)) > 0
-        self._note({name for name, number in self._measures.items() if read[number]}, at, forget)
+        self._note({name for name, number in self._measures.items() if read[number]}, at)
 
     def _gather(self, readings: Sequence[Readings]) -> tuple[Ints, Floats]:
         """Return the numbers of all series that show one, and what they show."""
@@ -121,20 +125,43 @@ class CounterBook:
             found = np.array([self._id(series, group, rows) for series, group, rows in each], dtype=np.int64)
         return found
 
-    def _note(self, measures: set[str], at: float, forget: float) -> None:
+    def _note(self, measures: set[str], at: float) -> None:
         """Note since when what these measures gained is known: not since a time that is forgotten."""
         for measure in measures:
             since = self._read.get(measure, -np.inf)
-            if at - since <= forget:
+            if at - since <= self._forget_after:
                 self._store.observe(measure, since, at)
             self._read[measure] = at
+
+    def follow(self, past: CounterBook) -> None:
+        """Go on from a book that ends where this began, once the rows are joined: see `WindowStore.precede`.
+
+        What was silent then is counted from what it showed before, now or when it is seen again.
+        """
+        groups = {number: group for group, number in past._families.items()}
+        here = [
+            self._id(series, groups[int(past._family[there])], past._fed[there])
+            for series, there in past._ids.items()
+        ]
+        if not here:
+            return
+        ids, last, seen = np.array(here), past._last[: len(here)], past._seen[: len(here)]
+        begun = np.isfinite(self._began[ids])
+        self._last[ids[~begun]], self._seen[ids[~begun]] = last[~begun], seen[~begun]
+        some = begun & np.isfinite(seen) & (self._began[ids] - seen <= self._forget_after)
+        (first, counted), began = self._first[ids[some]].T, self._began[ids[some]]
+        missed = np.where(first >= last[some], first - last[some], first) - counted
+        for number in np.flatnonzero(missed):
+            rows = np.array(self._fed[ids[some][number]], dtype=np.int64)
+            amount, since = np.full(rows.size, missed[number]), np.full(rows.size, seen[some][number])
+            self._store.add_late(rows, amount, since, float(began[number]))
+        for measure, read in past._read.items():
+            self._read.setdefault(measure, read)
 
     def _increments(self, ids: Ints, values: Floats, born: Bools, oldest: float) -> Floats:
         last, seen = self._last[ids], self._seen[ids]
         grown = np.where(values >= last, values - last, values)
-        first = ~np.isfinite(seen)
-        forgotten = ~first & (seen < oldest)
-        return np.where(first, np.where(born, values, 0.0), np.where(forgotten, 0.0, grown))
+        return np.where(seen < oldest, np.where(born, values, 0.0), grown)
 
     def _write(self, ids: Ints, amounts: Floats, late: Bools, since: Floats, at: float) -> None:
         for some, slow in ((amounts > 0) & ~late, False), ((amounts > 0) & late, True):
@@ -182,5 +209,7 @@ class CounterBook:
         more = self._last.size
         self._last = np.concatenate((self._last, np.zeros(more)))
         self._seen = np.concatenate((self._seen, np.full(more, -np.inf)))
+        self._began = np.concatenate((self._began, np.full(more, np.inf)))
+        self._first = np.pad(self._first, ((0, more), (0, 0)))
         self._family = np.concatenate((self._family, np.zeros(more, dtype=np.int64)))
         self._feeds = np.pad(self._feeds, ((0, more), (0, 0)), constant_values=-1)

@@ -23,11 +23,12 @@ from controlplane.model.service import Service
 from controlplane.model.slo import Slo
 from controlplane.model.target import Target
 from controlplane.model.topology import Topology, Weights
-from controlplane.observe import states
+from controlplane.observe import doubts, states
 from controlplane.observe.answers import ALL, GOOD, Card, Sorted, Sorter
 from controlplane.observe.counters import LATE, CounterBook, Counters, Readings
+from controlplane.observe.doubts import OLD_SCRAPE
 from controlplane.observe.measures import Measures
-from controlplane.observe.past import Past, Reader, pieces
+from controlplane.observe.past import Past, Piece, Reader, pieces
 from controlplane.observe.probes import ProbeBook
 from controlplane.observe.profile import SCRAPED_AT, Profile, Query, queries, serving
 from controlplane.observe.queried import QueryBook
@@ -42,8 +43,6 @@ COLLECT = (100_000, 10, 10)
 AT_ONCE = 60.0
 """Seconds that are read on start before anything else, at a tick's resolution: the fast tiers' windows."""
 _LOST_AFTER = 30.0
-_OLD_SCRAPE = 3.0
-"""Ticks after which a scrape says nothing about now."""
 
 
 @dataclass(slots=True)
@@ -134,13 +133,15 @@ class Observer:
         found = self._sort(self._sorter, answers)
         self._remember(answers, found, at)
         fresh = {name for name, memory in self._memory.items() if memory.fresh}
+        if found.scraped_at and moment - max(found.scraped_at.values()) > OLD_SCRAPE * self.tick:
+            found.counters.clear()  # nobody scraped meanwhile: they show what they showed before
         cost = self.probes.cost()
         if cost:
             found.counters.append(self._canaries(cost))
         self._book.step(found.counters, moment)
         self._asked.take(answers, moment)
         self.measures.gauges = found.gauges
-        seen = states.Seen(found, self.probes, moment, now.timestamp(), _OLD_SCRAPE * self.tick, fresh)
+        seen = states.Seen(found, self.probes, moment, now.timestamp(), OLD_SCRAPE * self.tick, fresh)
         verdicts = states.judge(replicas, seen, self._progress)
         self.measures.states = verdicts.states
         store = self.measures.store
@@ -163,15 +164,17 @@ class Observer:
         begin = end - AT_ONCE
         answers = self.source.ranges(self._texts(self.tick), from_unix(begin), from_unix(end), self.tick)
         store = self.measures.store
-        Reader(store, self._book, self._asked, partial(self._sort, self._sorter)).read(answers, self.tick)
+        reader = Reader(store, self._book, self._asked, partial(self._sort, self._sorter), self.tick)
+        reader.read(Piece(begin, end, self.tick), answers)
         past = store.beside()
-        sorter = Sorter(self.service, past)
+        sorter = self._sorter.beside(past)
         asked = QueryBook(self.service, sorter, self._asked.replicas, self._asked.evacuated)
         asked.want(slo.spec.indicator for slo in self._slos if isinstance(slo.spec.indicator, Wanted))
         sorter.place(replicas, self._asked.evacuated)
-        reader = Reader(past, CounterBook(past, self.tick), asked, partial(self._sort, sorter))
+        reader = Reader(past, CounterBook(past, self.tick), asked, partial(self._sort, sorter), self.tick)
         until = begin if math.isinf(store.last_at) else store.first_at
-        self._past = Past(reader, self.source, self._texts, pieces(until, self.tick))
+        suspects = doubts.suspects(self._queries, self.service)
+        self._past = Past(reader, self.source, self._texts, pieces(until, self.tick), suspects, self.tick)
 
     @property
     def warming(self) -> bool:
@@ -181,13 +184,13 @@ class Observer:
     def catch_up(self) -> None:
         """Read a piece of the past, while some is left and there is somebody to ask."""
         answers = any(memory.fresh for memory in self._memory.values())
-        if self._past is not None and answers and self._past.go_on(self.measures.store):
+        if self._past is not None and answers and self._past.go_on(self.measures.store, self._book):
             self._past = None
 
     def _texts(self, step: float) -> dict[str, str]:
         """Return the queries that have a past, for steps of this length."""
-        counters = {query.name: query.promql for query in self._queries if self._counts(query)}
-        return counters | self._asked.texts(step)
+        counters = {query.name: query.promql for query in self._queries if query.counts}
+        return counters | doubts.sight(self._queries) | self._asked.texts(step)
 
     def _place(self, replicas: Sequence[Target], evacuated: frozenset[str]) -> None:
         self._sorter.place(replicas, evacuated)
@@ -197,8 +200,8 @@ class Observer:
     def _sort(self, sorter: Sorter, answers: Mapping[str, Sequence[Row] | FleetwardError]) -> Sorted:
         found = Sorted()
         for query in self._queries:
-            answer = answers.get(query.name, [])
-            if not isinstance(answer, FleetwardError):
+            answer = answers.get(query.name)
+            if answer is not None and not isinstance(answer, FleetwardError):
                 sorter.sort(query, answer, found)
         return found
 
@@ -215,7 +218,7 @@ class Observer:
             elif answer:
                 filled.add(query.profile.source)
                 newest = float(Rows.of(answer).values.max()) if query.name == SCRAPED_AT else None
-                if newest is not None and at.timestamp() - newest > _OLD_SCRAPE * self.tick:
+                if newest is not None and at.timestamp() - newest > OLD_SCRAPE * self.tick:
                     problems[query.profile.source] = f"last scrape {at.timestamp() - newest:.0f} s ago"
         for name, memory in self._memory.items():
             problem = problems.get(name) or (None if name in filled else "no series")
@@ -262,10 +265,6 @@ class Observer:
     def needed(self) -> frozenset[str]:
         """Sources that decisions rest on: all that are not optional."""
         return frozenset(name for name, memory in self._memory.items() if not memory.optional)
-
-    @staticmethod
-    def _counts(query: Query) -> bool:
-        return any(query.profile.measures[each.measure].type != "gauge" for each in query.measures.values())
 
 
 def _evacuated(weights: Weights | None) -> frozenset[str]:

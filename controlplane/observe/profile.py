@@ -242,6 +242,11 @@ class Query:
     selector: str = ""
     """What it selects, as it stands inside the text."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether it has counters: they alone have a past."""
+        return any(self.profile.measures[each.measure].type != "gauge" for each in self.measures.values())
+
 
 HEARTBEAT = "up"
 SCRAPED_AT = "scraped_at"

@@ -57,6 +57,17 @@ def test_a_child_born_among_siblings_counts_from_zero() -> None:
     assert book.total() == 3.0
 
 
+def test_a_child_that_was_gone_for_long_among_siblings_is_born_again() -> None:
+    book = Book()
+    for value in (7.0, 8.0):
+        book.step(value, "error")
+    for value in range(200):
+        book.step(float(value), "stop")
+    assert book.total() == 1.0 + 199.0
+    book.step(3.0, "error")
+    assert book.total() == 1.0 + 199.0 + 3.0
+
+
 def test_a_child_whose_siblings_are_long_gone_is_not_new() -> None:
     book = Book()
     book.step(50.0, "stop")
