@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli import backtest_view, logs
+from controlplane.cli import backtest_view, given, logs
 from controlplane.cli.context import StateDir, load_settings
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err
 from controlplane.kernel.clock import SystemClock, to_rfc3339
@@ -87,31 +87,21 @@ def backtest(
 
 def _span(from_: str | None, to: str | None, since: str | None, now: datetime) -> Span:
     from controlplane.backtest.span import Span
-    from controlplane.kernel.durations import parse_duration
 
     if from_ is not None and since is not None:
         msg = "give either --from or --since"
         raise InvalidInput(msg)
-    until = _moment(to) if to is not None else now
+    until = given.moment(to, "--to") if to is not None else now
     if from_ is not None:
-        return Span.of(_moment(from_), until, now)
-    return Span.of(until - timedelta(seconds=parse_duration(since or "1d")), until, now)
+        return Span.of(given.moment(from_, "--from"), until, now)
+    seconds = given.duration(since or "1d", "--since", least=60.0)
+    return Span.of(given.before(until, seconds, "--since"), until, now)
 
 
-def _moment(text: str) -> datetime:
-    """Read a time; one without a zone is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        msg = f"{text!r} is not a time"
-        raise InvalidInput(msg, hint="write for example 2026-11-20T08:00:00Z or 2026-11-20") from error
-    return found.replace(tzinfo=found.tzinfo or UTC)
-
-
-def _mode(given: str | None) -> Mode | None:
-    chosen = next((known for known in MODES if known == given), None)
-    if given is not None and chosen is None:
-        message = f"unknown mode `{given}`; valid: {', '.join(MODES)}"
+def _mode(name: str | None) -> Mode | None:
+    chosen = next((known for known in MODES if known == name), None)
+    if name is not None and chosen is None:
+        message = f"unknown mode `{name}`; valid: {', '.join(MODES)}"
         raise typer.BadParameter(message)
     return chosen
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli import given
 from controlplane.cli.context import As, StateDir, database, load_settings, who
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, emit_table, err, out
-from controlplane.kernel.durations import parse_duration
 from controlplane.kernel.errors import InvalidInput, Refused
 from controlplane.model.states import RunState, is_final
 
@@ -75,7 +75,7 @@ def run(
     from controlplane.act.byhand import Ask
     from controlplane.bootstrap.byhand import build_hand
 
-    seconds = parse_duration(timeout)
+    seconds = given.duration(timeout, "--timeout")
     with database(state_dir) as db:
         hand = build_hand(load_settings(state_dir), db)
         ask = Ask(name, target, who(as_), hand.read_inputs(name, _pairs(inputs or [])), reason)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli import given
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, emit_table, err, out
 from controlplane.kernel.clock import SystemClock
 from controlplane.kernel.errors import InvalidInput
@@ -13,6 +14,9 @@ from controlplane.kernel.errors import InvalidInput
 if TYPE_CHECKING:
     from controlplane.observe.grading import Graded
     from controlplane.observe.recognise import Report
+
+LONGEST = 3600.0
+"""Seconds: no objective of a request is longer than an hour."""
 
 HELP = "Look at engines from outside: what they export, and what can be known of them by it."
 
@@ -44,14 +48,15 @@ def check(
     Exit code 0 when it is an engine, or an exporter, that is known here; 1 when it is not, or when it is
     no text of metrics; 2 when it cannot be read at all.
     """
-    from controlplane.kernel.durations import parse_duration
     from controlplane.model.service import Objectives
     from controlplane.observe.exposition import decode, parse
     from controlplane.observe.fetch import fetch
     from controlplane.observe.profile import shipped
     from controlplane.observe.recognise import examine
 
-    objectives = Objectives.model_construct(ttft=parse_duration(ttft), tpot=parse_duration(tpot))
+    objectives = Objectives.model_construct(
+        ttft=given.duration(ttft, "--ttft", most=LONGEST), tpot=given.duration(tpot, "--tpot", most=LONGEST)
+    )
     content = fetch(where, SystemClock())
     try:
         exposition = parse(decode(content, where), where)

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli import given
 from controlplane.cli.context import StateDir, database, who
 from controlplane.cli.output import Format, FormatOption, emit_json, emit_table, out
 from controlplane.kernel.clock import to_rfc3339
-from controlplane.kernel.durations import parse_duration
 from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.ids import new_id
 from controlplane.model.records import Halt
@@ -49,7 +49,7 @@ def halt(
         raise InvalidInput(message, hint="--reason '...'")
     if target is not None:
         Target.parse(target)
-    seconds = parse_duration(for_) if for_ is not None else None
+    seconds = given.duration(for_, "--for", least=1.0) if for_ is not None else None
     with database(state_dir) as db, db.transaction() as tx:
         made = tx.halts.add(
             Halt(

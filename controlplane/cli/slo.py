@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli import slo_status
+from controlplane.cli import given, slo_status
 from controlplane.cli.documents import something
 from controlplane.cli.output import Exit, Format, FormatOption, emit_json, err
-from controlplane.kernel.errors import InvalidInput
 
 HELP = "Look at service level objectives, and carry them to and from other tools."
 
@@ -75,13 +74,9 @@ def import_(
     Exit code 1 if anything could not be mapped at all; a detail that is lost is told, and is no failure.
     """
     from controlplane.bootstrap.objectives import import_objectives
-    from controlplane.kernel.durations import parse_duration
     from controlplane.kernel.yaml_out import dump_documents
 
-    seconds = parse_duration(window)
-    if seconds < 3600:
-        msg = f"a window of {window} is no window of an objective"
-        raise InvalidInput(msg, hint="write for example 7d, 28d or 30d")
+    seconds = given.duration(window, "--window", least=3600.0, most=366 * 86400.0)
     found = import_objectives(files, seconds)
     something([*found.made, *found.lost, *found.refused], "objective")
     typer.echo(dump_documents(found.made), nl=False)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli import given
 from controlplane.cli.context import As, StateDir, database, who
 from controlplane.cli.output import Format, FormatOption, emit_json, emit_table, out
 from controlplane.kernel.clock import to_rfc3339
-from controlplane.kernel.durations import parse_duration
 from controlplane.kernel.errors import NotFound
 from controlplane.model.identity import Role
 
@@ -40,7 +40,7 @@ def create(
     """
     from controlplane.api.auth import issue_api_token
 
-    lifetime = timedelta(seconds=parse_duration(expires))
+    lifetime = timedelta(seconds=given.duration(expires, "--expires", least=1.0))
     with database(state_dir) as db, db.transaction() as tx:
         secret = issue_api_token(tx, name, role, tx.now + lifetime, by=who(as_))
         until = tx.now + lifetime

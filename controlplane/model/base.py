@@ -88,6 +88,10 @@ Duration = Annotated[
 """Seconds in code, ``1h30m`` in YAML. In Python code pass a text, or build with `model_construct`."""
 
 
+PositiveDuration = Annotated[Duration, Field(gt=0)]
+"""One that is more than nothing: a window, an objective, the time between two questions."""
+
+
 class Quantity(str):
     """A count or a per cent: ``2`` or ``"20%"``; as in Kubernetes' maxUnavailable."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from controlplane.kernel.durations import parse_duration
-from controlplane.model.base import Duration, Model, Name, Ratio
+from controlplane.model.base import Model, Name, PositiveDuration, Ratio
 
 
 class Tier(Model):
@@ -20,14 +20,14 @@ class Tier(Model):
     name: Name
     severity: Literal["page", "ticket"] = "page"
     factor: float = Field(gt=0)
-    long: Duration
-    short: Duration
+    long: PositiveDuration
+    short: PositiveDuration
 
 
 class FastTier(Model):
     """Fires when the good share over a short window falls under ``below``, on enough samples."""
 
-    window: Duration = Field(6.0, validate_default=False)
+    window: PositiveDuration = Field(6.0, validate_default=False)
     below: Ratio = Field(description="good share under which the target is bad")
     min_samples: float = Field(20, ge=1)
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from controlplane.kernel.errors import InvalidInput
 from controlplane.kernel.templating import check_template, names_read, render
-from controlplane.model.base import Duration, Model
+from controlplane.model.base import Model, PositiveDuration
 
 WINDOW = "window"
 KEY_PREFIX = "query:"
@@ -76,7 +76,7 @@ class Query(Model):
     error_ratio: Promql | None = Field(
         None, description="the bad share itself: each moment weighs the same, and no events are counted"
     )
-    resolution: Duration = Field(
+    resolution: PositiveDuration = Field(
         60.0,
         description="the shortest window it is asked for: at least four scrapes",
         validate_default=False,

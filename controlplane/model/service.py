@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from controlplane.model.base import Duration, Mode, Model, Name
+from controlplane.model.base import Mode, Model, Name, PositiveDuration
 from controlplane.model.kind import Kind
 from controlplane.model.target import DEFAULT_CLUSTER, Target
 
@@ -52,15 +52,17 @@ class MetricLabels(Model):
 class Objectives(Model):
     """What a request must meet to be effective: the bounds of eTPM."""
 
-    ttft: Duration = Field(1.0, description="time to first token", validate_default=False)
-    tpot: Duration = Field(0.05, description="time per output token after the first", validate_default=False)
+    ttft: PositiveDuration = Field(1.0, description="time to first token", validate_default=False)
+    tpot: PositiveDuration = Field(
+        0.05, description="time per output token after the first", validate_default=False
+    )
 
 
 class Canary(Model):
     """Known questions, asked past the weights so that an evacuated target can prove itself."""
 
-    every: Duration = Field(2.0, validate_default=False)
-    timeout: Duration = Field(
+    every: PositiveDuration = Field(2.0, validate_default=False)
+    timeout: PositiveDuration = Field(
         2.0, description="an answer later than this counts as none", validate_default=False
     )
     max_tokens: int = Field(8, ge=2, le=64)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
 
-from controlplane.model.base import Duration, Level, Model, Name, Ratio
+from controlplane.model.base import Duration, Level, Model, Name, PositiveDuration, Ratio
 from controlplane.model.burn_tiers import FastTier, Tier, usual_tiers
 from controlplane.model.kind import Kind
 from controlplane.model.query import Query
@@ -21,7 +21,7 @@ from controlplane.model.slo_window import Window
 class NoData(Model):
     """What silence means. It never means healthy."""
 
-    alert_after: Duration | None = Field(
+    alert_after: PositiveDuration | None = Field(
         None, description="an absence longer than this is an incident of its own"
     )
 
@@ -79,7 +79,7 @@ class SloSpec(Model):
     indicator: Indicator = Field(
         description="a name from the library, for example ttft, tpot, success; or a query of your own"
     )
-    threshold: Duration | None = Field(None, description="for latencies: what still counts as good")
+    threshold: PositiveDuration | None = Field(None, description="for latencies: what still counts as good")
     target: Ratio = Field(description='the good share that is promised, "99.9%" or 0.999')
     window: Window = Window()
     by: tuple[Level, ...] = Field(("service", "zone"), description="levels at which it is judged")

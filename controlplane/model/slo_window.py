@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
 
-from controlplane.model.base import Duration, Model
+from controlplane.model.base import Model, PositiveDuration
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 
@@ -55,7 +55,7 @@ class Calendar(Model):
 class Window(Model):
     """Either ``rolling`` or ``calendar``; 30 days when neither is written."""
 
-    rolling: Duration | None = Field(None, description="the last so long")
+    rolling: PositiveDuration | None = Field(None, description="the last so long")
     calendar: Calendar | None = Field(None, description="a unit of the calendar, counted from its begin")
 
     @model_validator(mode="before")

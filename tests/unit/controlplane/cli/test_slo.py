@@ -77,7 +77,7 @@ def test_what_is_imported_validates_and_goes_on_as_rules(fleetward: Fleetward, t
 def test_what_cannot_be_imported_is_no_success(fleetward: Fleetward, tmp_path: Path) -> None:
     assert fleetward("slo", "import", saved(tmp_path, OWN)).code == 1
     short = fleetward("slo", "import", saved(tmp_path, PYRRA), "--window", "5m")
-    assert "no window of an objective" in str(short.error)
+    assert "--window: 5m is too short" in str(short.error)
 
 
 def test_how_objectives_stand_is_told_as_the_controller_left_it(fleetward: Fleetward, tmp_path: Path) -> None:
