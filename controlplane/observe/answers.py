@@ -131,6 +131,8 @@ class Sorter:
         self._series: dict[tuple[str, ...], Hashable] = {}
         self._answers: dict[str, _Answer] = {}
         self._scrapes: dict[str, _Scrapes] = {}
+        self._shown: dict[str, frozenset[_Best]] = {}
+        """Of what each query's last answer has series."""
         self._turn = 0
         """Changes whenever what is known of answers may hold no more."""
         self._places: dict[str, Target] = {}
@@ -207,13 +209,20 @@ class Sorter:
         )
 
     def _choose(self, query: Query, every: Iterable[_Known | None]) -> None:
-        """Note the best names of an answer: others are the best after an upgrade, and after a rollback."""
+        """Note the best names of an answer: others are the best after an upgrade, and after a rollback.
+
+        Names of two queries come in the order of their ranks: what the better one's shows no more is lost.
+        """
         shown: dict[_Best, int] = {}
         for known in every:
             if known is not None:
                 shown[known.best] = min(known.rank, shown.get(known.best, known.rank))
+        before, self._shown[query.name] = self._shown.get(query.name, frozenset()), frozenset(shown)
+        if any(best.query == query.name for best in before - shown.keys()):
+            self._turn += 1
         for best, rank in shown.items():
-            if rank < best.rank or (rank > best.rank and best.query == query.name):
+            gone = best.query == query.name or best not in self._shown.get(best.query, ())
+            if rank < best.rank or (rank > best.rank and gone):
                 best.rank, best.query = rank, query.name
                 self._turn += 1
 

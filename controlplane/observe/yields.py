@@ -85,11 +85,11 @@ def _memory_per_token(measures: Measures, target: Target) -> float | None:
 def _prefill_throughput(measures: Measures, target: Target) -> float | None:
     """Of releases that do not tell where prompt tokens came from, take all that were not cached."""
     told, computed, found = (measures.rate("prefill_tokens", target, part) for part in (ALL, GOOD, BAD))
-    if told is not None:
+    if told:
         return told
     prompts, cached = measures.rate("prompt_tokens", target), measures.flow("cached_tokens", target)
     if prompts is None:
-        return computed
+        return told if computed is None else computed
     computed, found = computed or 0.0, found or 0.0
     untold = max(0.0, prompts - computed - found)
     return computed + max(0.0, untold - max(0.0, (cached or 0.0) - found))

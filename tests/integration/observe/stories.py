@@ -88,6 +88,13 @@ def _another_release(before: str, after: str) -> Shown:
     return lambda _, step: exposition(before if step < 2 else after, (1, 3, 2, 4)[step])
 
 
+def _older_sglang(_: Place, step: int) -> str:
+    """All replicas start again as a release from before what is counted as it happens."""
+    text = exposition("sglang-0.5.23", (1, 3, 2, 4)[step])
+    new = {"sglang:realtime_tokens_total", "sglang:prefill_effective_tokens_total"}
+    return text if step < 2 else _changed(text, new, lambda _: "")
+
+
 def _latched(place: Place, step: int) -> str | None:
     """One card has shown a code since long, one from the second step on; the exporter is silent once."""
     if place != EXPORTER:
@@ -128,6 +135,7 @@ STORIES: Mapping[str, Story] = {
         Story("unnumbered", "vllm", _unnumbered),
         Story("upgraded", "vllm", _another_release("vllm-0.8", "vllm-0.33"), tick=PATIENT),
         Story("rolled-back", "vllm", _another_release("vllm-0.33", "vllm-0.8"), tick=PATIENT),
+        Story("older-sglang", "sglang", _older_sglang, tick=PATIENT),
         Story("latched", "vllm", _latched, places=(*REPLICAS, EXPORTER)),
     )
 }

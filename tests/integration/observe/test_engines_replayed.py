@@ -135,6 +135,16 @@ def test_nan_is_no_number(fleet: Fleet) -> None:
     assert wrong(fleet, "unnumbered", worked_out("vllm-0.33", 6 / story.elapsed)) == {}
 
 
+def test_tokens_are_counted_on_by_another_query_after_a_rollback(fleet: Fleet) -> None:
+    story = fleet.services["older-sglang"]
+    shown = worked_out("sglang-0.5.23", 6 / story.elapsed)
+    # The older counter has 190 of each tick's 200, and counts four of the six ticks.
+    share = (2 * 200 + 4 * 190) / (6 * 200)
+    names = ("tokens_per_second", "decode_throughput", "etpm_estimate")
+    expected = {name: share * shown[name] for name in names} | {"itl": shown["itl"]}
+    assert wrong(fleet, "older-sglang", expected) == {}
+
+
 @pytest.mark.parametrize(("name", "text"), [("upgraded", "vllm-0.33"), ("rolled-back", "vllm-0.8")])
 def test_series_go_on_by_other_names(fleet: Fleet, name: str, text: str) -> None:
     story = fleet.services[name]

@@ -268,7 +268,7 @@ def test_series_that_are_renamed_by_a_rollback_go_on(engine: str, older: str) ->
     offered = set(offer_of(shipped()[engine], old).series)
     expected = by_hand(offered) | {"sla_concurrency": 2 * 8.0 * 0.9, "etpm_estimate": 60 * 200.0 * 0.9 * 0.9}
     names = ["itl", "kv_use", "prefix_hits", "sla_concurrency"]
-    for name in names + ["prefill_throughput", "etpm_estimate"] * (engine == "vllm"):
+    for name in [*names, "tokens_per_second", "prefill_throughput", "etpm_estimate"]:
         assert close(world.value(name, ZONE), expected[name]), name
 
 
