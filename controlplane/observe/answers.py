@@ -247,7 +247,7 @@ class Sorter:
         before = into.gauges.get(key)
         value *= known.scale
         count = into.counts[key] = into.counts.get(key, 0) + 1
-        fold = query.profile.measures[known.measure].fold or "sum"
+        fold = query.profile.measures[known.group[0]].fold or "sum"
         if before is None:
             into.gauges[key] = value
         elif fold == "max":
@@ -279,7 +279,7 @@ class Sorter:
         sort: _Sort = "card" if card else "gauge" if measure.type == "gauge" else "counter"
         rows = () if measure.type == "gauge" else self.rows(named.measure, part, target)
         return _Known(
-            named.measure,
+            gauge_name(named.measure, found[measure.named]) if measure.named else named.measure,
             target,
             named.rank,
             self._best.setdefault((named.measure, target), _Best(named.rank, query.name)),
@@ -324,6 +324,11 @@ class Sorter:
         if name not in self._labels:
             self._labels[name] = target_labels(query.profile, self._service)
         return self._labels[name]
+
+
+def gauge_name(measure: str, value: str) -> str:
+    """Return the name of one of the gauges that a label tells apart."""
+    return f"{measure}/{value}"
 
 
 def _same(known: Labels, given: Labels) -> bool:

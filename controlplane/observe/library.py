@@ -125,6 +125,13 @@ _ALL = (
         "1 while the cluster calls the node ready, else 0; of wider targets the share of nodes that are",
         (CLUSTER,),
     ),
+    Indicator(
+        "node_conditions",
+        "value",
+        "conditions",
+        "conditions other than Ready that hold of a node (pressure, no network, those of node monitors)",
+        (CLUSTER,),
+    ),
     Indicator("queue_time", "value", "s", "mean time in the queue, of requests that ended", (ENGINE,)),
     Indicator("prefill_time", "value", "s", "mean time to compute a prompt, of those that ended", (ENGINE,)),
     Indicator("queue_share", "value", "ratio", "queue time / (queue time + prefill time)", (ENGINE,)),
@@ -177,5 +184,5 @@ INDICATORS: Mapping[str, Indicator] = _Library()
 
 def sources_of(indicator: str) -> tuple[str, ...]:
     """Return the sources of an indicator; what is not of the library speaks for itself, as a query does."""
-    found = _library().get(indicator)
+    found = _library().get(indicator.partition("/")[0])
     return found.sources if found else (indicator,)

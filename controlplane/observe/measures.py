@@ -205,9 +205,10 @@ class Measures:
     def value(self, name: str, target: Target) -> float | None:
         """Return any indicator as one number: a ratio's good share, a rate, a percentile, a gauge.
 
-        Of what replicas are at this tick it is their share now; for ``stalled`` the share that is.
+        Of what replicas are at this tick it is their share now; for ``stalled`` the share that is. Of gauges
+        that a label tells apart one is named behind a stroke.
         """
-        indicator = INDICATORS.get(name)
+        indicator = INDICATORS.get(name.partition("/")[0])
         if indicator is None:
             msg = f"unknown indicator `{name}`"
             raise InvalidInput(msg, hint=did_you_mean(name, list(INDICATORS)))

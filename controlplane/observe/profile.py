@@ -66,6 +66,7 @@ MEASURES: dict[str, MeasureType] = {
     "ready": "gauge",
     "restarts": "counter",
     "node_ready": "gauge",
+    "node_conditions": "gauge",
     "gpu_use": "gauge",
     "gpu_power": "gauge",
     "gpu_temperature": "gauge",
@@ -130,6 +131,7 @@ class Measure(Model):
     fold: Literal["sum", "mean", "max"] | None = Field(
         None, description="for gauges: how the value of a target follows from its parts; sum if left out"
     )
+    named: str | None = Field(None, description="for gauges: a label by whose values they are told apart")
     scale: float = Field(1.0, description="of a histogram its bounds' unit, else the values'")
     outcomes: Outcomes | None = None
     tick: bool = Field(default=True, description="whether the loop asks for it at every tick")
@@ -379,6 +381,8 @@ def _together(unit: _Unit) -> tuple[str, ...]:
 def _extra_labels(unit: _Unit) -> Iterator[str]:
     yield from unit.measure.per
     yield from unit.series.product
+    if unit.measure.named:
+        yield unit.measure.named
     if unit.measure.type == "histogram":
         yield "le"
     if unit.measure.outcomes:

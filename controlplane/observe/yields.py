@@ -185,6 +185,16 @@ def _kv_capacity(measures: Measures, target: Target) -> float | None:
     return None if blocks is None or size is None else blocks * size
 
 
+def _node_conditions(measures: Measures, target: Target) -> float | None:
+    """Return how many conditions but that of being ready hold, None where none is known."""
+    found = [
+        value
+        for (name, place), value in measures.gauges.items()
+        if name.startswith("node_conditions/") and not name.endswith("/Ready") and target.contains(place)
+    ]
+    return sum(found) if found else None
+
+
 VALUES: Mapping[str, Value] = {
     "tokens_per_second": _decode_throughput,
     "context_window": _context_window,
@@ -212,6 +222,7 @@ VALUES: Mapping[str, Value] = {
     "replicas": _replicas,
     "batch": _batch,
     "kv_capacity": _kv_capacity,
+    "node_conditions": _node_conditions,
 }
 """Each by its name in the library."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from controlplane.model.service import Service
 from controlplane.model.target import Target
 from controlplane.observe.answers import Sorted, Sorter
+from controlplane.observe.measures import Measures
 from controlplane.observe.profile import Query, queries, shipped
 from controlplane.observe.series import Row
 from controlplane.observe.windows import WindowStore
@@ -35,6 +36,25 @@ def query(profile: str, measure: str) -> Query:
 
 def row(name: str, value: float = 1.0, **labels: str) -> Row:
     return Row({"__name__": name, **LABELS, **labels}, value)
+
+
+def test_conditions_of_a_node_are_told_apart_by_their_label() -> None:
+    bench = Bench()
+    rows = [
+        Row({"__name__": "kube_node_status_condition", "node": "node-a1", "condition": condition}, value)
+        for condition, value in (("Ready", 1.0), ("MemoryPressure", 1.0), ("GpuUnhealthy", 0.0))
+    ]
+    found = bench.sort("kube-state-metrics-nodes", *rows, measure="node_conditions")
+    node = REPLICA.at("node")
+    assert found.gauges == {
+        ("node_conditions/Ready", node): 1.0,
+        ("node_conditions/MemoryPressure", node): 1.0,
+        ("node_conditions/GpuUnhealthy", node): 0.0,
+    }
+    measures = Measures(SERVICE, bench.store)
+    measures.gauges = found.gauges
+    assert measures.value("node_conditions", SERVICE.target) == 1.0
+    assert measures.value("node_conditions/GpuUnhealthy", node) == 0.0
 
 
 def test_a_counter_feeds_its_replica_and_everything_wider() -> None:

@@ -66,8 +66,10 @@ def test_a_profile_without_a_services_label_asks_for_all_and_keeps_its_own_words
         'max by (__name__, pod) ({condition="true", __name__=~"kube_pod_status_ready"})',
         'max by (__name__, pod) ({__name__=~"kube_pod_container_status_restarts_total"})',
     ]
+    series = '__name__=~"kube_node_status_condition"'
     assert list(texts("kube-state-metrics-nodes", node="machine").values()) == [
-        'max by (__name__, node) ({condition="Ready", status="true", __name__=~"kube_node_status_condition"})'
+        f'max by (__name__, node) ({{condition="Ready", status="true", {series}}})',
+        f'max by (__name__, node, condition) ({{status="true", {series}}})',
     ]
 
 
