@@ -279,7 +279,7 @@ class Sorter:
         sort: _Sort = "card" if card else "gauge" if measure.type == "gauge" else "counter"
         rows = () if measure.type == "gauge" else self.rows(named.measure, part, target)
         return _Known(
-            gauge_name(named.measure, found[measure.named]) if measure.named else named.measure,
+            gauge_name(named.measure, found.get(measure.named, "")) if measure.named else named.measure,
             target,
             named.rank,
             self._best.setdefault((named.measure, target), _Best(named.rank, query.name)),

@@ -181,7 +181,9 @@ class World:
         total = sum(weights.values())
         for node, machine in self.platform.topology("chat").nodes():
             ready = machine.ready and not self._is(node, self.dead)
-            self.source.put("kube_node_status_condition", float(ready), node=str(node.node))
+            self.source.put(
+                "kube_node_status_condition", float(ready), node=str(node.node), condition="Ready"
+            )
         for target, view in self.platform.topology("chat").replicas():
             share = weights[str(target.zone)] / total
             gone = self._is(target, self.dead)
